@@ -134,7 +134,7 @@ def _list_kinds(faults_by_kind: Mapping[Label, int]) -> str:
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
     """Print the heaviest call chains of a stack profile, with their shares."""
-    if stacks.kind in {StackKind.FAULTS, StackKind.RETURNED}:
+    if stacks.kind in {StackKind.FAULTS, StackKind.RETURNED, StackKind.REQUESTED}:
         total_text = format_count(stacks.total, "fault")
     else:
         total_text = number_text.format_quantity(stacks.total, "ns")

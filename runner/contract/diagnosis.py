@@ -135,6 +135,8 @@ class ChangedPlace(Strict):
     """Whether these are the faults of what the line calls."""
     gives_back: bool = False
     """Whether the line calls what gives back the memory that then faults. It has no more faults itself."""
+    requests: bool = False
+    """Whether the line calls what requests the memory that other lines then touch. It has no more faults itself."""
 
 
 class Difference(Strict):

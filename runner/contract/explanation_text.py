@@ -63,7 +63,9 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
         The line with its function, as it is shown.
     """
     if changed_place.gives_back:
-        return f"Of the changed lines, {place_text} calls the code that gives this memory back."
+        return f"Of the changed lines, {place_text} calls the code that gives back or write-protects this memory."
+    if changed_place.requests:
+        return f"Of the changed lines, {place_text} calls the code that requests this memory."
     gained = "gained" if changed_place.faults > 0 else "lost"
     calls = ", in the code that it calls" if changed_place.is_caller else ""
     return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {format_signed(changed_place.faults)}."

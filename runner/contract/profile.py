@@ -55,6 +55,7 @@ class StackKind(StrEnum):
     ON_CPU = "on-cpu"
     OFF_CPU = "off-cpu"
     RETURNED = "returned"
+    REQUESTED = "requested"
 
 
 class StackProfile(Strict):
@@ -261,7 +262,8 @@ class Census(Strict):
     source: Literal["tracepoints", "strace"]
     calls: dict[Name, Call]
     advice: dict[Name, Count] = Field(default_factory=dict)
-    """Number of calls of madvise with each advice, such as ``MADV_RANDOM``; empty if arguments were not recorded."""
+    """Number of calls of madvise with each advice, such as ``MADV_RANDOM``, and of prctl with ``PR_SET_THP_DISABLE``;
+    empty if arguments were not recorded."""
     populated_bytes: Count = 0
     """Bytes of memory that calls provided at once, without a fault for each page: with MAP_POPULATE, MAP_LOCKED,
     MADV_POPULATE_READ or MADV_POPULATE_WRITE, or by mlock."""
@@ -308,6 +310,8 @@ class Profile(Strict):
     returned: StackProfile | None = None
     """The system calls that gave back pages which the program touched again, weighted by these faults; the name of the
     call is the innermost frame. None if there were none, or if they were not recorded with their stacks."""
+    requested: StackProfile | None = None
+    """The system calls that requested the program's own memory, in the same form, weighted by first touches of it."""
     anatomy: Anatomy | None = None
     census: Census | None = None
     python_lines: tuple[PythonLine, ...] = Field(default=(), max_length=100)
@@ -323,7 +327,8 @@ class Profile(Strict):
     @property
     def stack_profiles(self) -> tuple[StackProfile, ...]:
         """The stack profiles that were recorded."""
-        return tuple(stacks for stacks in (self.faults, self.on_cpu, self.off_cpu, self.returned) if stacks)
+        kinds = (self.faults, self.on_cpu, self.off_cpu, self.requested, self.returned)
+        return tuple(stacks for stacks in kinds if stacks)
 
     def find_value(self, name: str) -> float | None:
         """Return the value of a metric in the execution that was not profiled; None if it has none."""

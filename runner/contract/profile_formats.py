@@ -12,6 +12,7 @@ UNITS = {
     StackKind.ON_CPU: "nanoseconds",
     StackKind.OFF_CPU: "nanoseconds",
     StackKind.RETURNED: "count",
+    StackKind.REQUESTED: "count",
 }
 
 

@@ -44,6 +44,8 @@ _DONT_UNMAP = 4
 _MAP_POPULATE, _MAP_LOCKED = 0x8000, 0x2000
 _POPULATING_ADVICE = {22, 23}
 """Advice of madvise: POPULATE_READ, POPULATE_WRITE."""
+_FORBIDDING_OPTION, _FORBIDDING_NAME = 41, "PR_SET_THP_DISABLE"
+"""The option of prctl with which a program forbids itself huge pages."""
 _MLOCK_ONFAULT, _MCL_FUTURE = 1, 2
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
 _PRIVATE_KINDS = frozenset(
@@ -381,6 +383,8 @@ class AnatomyBuilder(Struct):
                     self._open_mremaps[event.tid] = arguments
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
+                if name == "prctl" and arguments["option"] == _FORBIDDING_OPTION and arguments["arg2"]:
+                    self.advice[_FORBIDDING_NAME] += 1
                 if name == "brk":
                     # The kernel maps whole pages, so round the end up.
                     self._heap_ends[image] = -(-arguments["brk"] // self.page_size) * self.page_size

@@ -41,6 +41,7 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
+from runner.profile.memory_calls import MemoryCalls
 from runner.profile.missing_names_and_callers import (
     describe_functions_without_lines,
     describe_missing_callers,
@@ -59,7 +60,6 @@ from runner.profile.recording_reader import (
     count_calls,
     read_events,
 )
-from runner.profile.returning_calls import ReturningCalls
 from runner.profile.script_parser import Event
 from runner.profile.source_lines import SourceLineCache
 from runner.profile.stack_folding import (
@@ -76,6 +76,8 @@ from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
 
 Progress = Callable[[str], None]
+_FaultStacks = dict[StackKind, StackProfile]
+"""The profiles of the stacks of faults, and of the system calls that led to them, by their kinds."""
 
 _READER_NICENESS = 10
 """The nice value of the thread that reads recordings. It has a tenth of the weight of the program that is recorded
@@ -198,13 +200,11 @@ class Collector(Struct):
             anatomy_builder.add_calls(self._read_events(calls_file, *CALL_FIELDS))
         return anatomy_builder
 
-    def record_fault_stacks(
-        self, expected_counts: ExpectedCounts, n_counted: int
-    ) -> Future[tuple[StackProfile, StackProfile | None]]:
-        """Record in one execution the stacks of faults, and of the system calls that give pages back.
+    def record_fault_stacks(self, expected_counts: ExpectedCounts, n_counted: int) -> Future[_FaultStacks]:
+        """Record in one execution the stacks of faults, and of the system calls that request memory or give it back.
 
-        Return a future of the profile of the faults, scaled to ``n_counted``, and of the profile of the system calls
-        whose pages fault again; None instead of the latter if there are none, or if there are too many system calls.
+        Return a future of the profiles by their kinds; that of the faults is scaled to ``n_counted``. The profiles of
+        the system calls are missing if no faults follow from any, or if there are too many calls.
         """
         stacks_file = self.scratch / "stacks.data"
         period = recording_plan.compute_stacks_period(
@@ -218,17 +218,21 @@ class Collector(Struct):
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
 
-        def read() -> tuple[StackProfile, StackProfile | None]:
-            """Read the recording; return the profiles of both kinds of stacks."""
-            calls = ReturningCalls(os.sysconf("SC_PAGE_SIZE"), has_every_fault=period == 1)
+        def read() -> _FaultStacks:
+            """Read the recording; return the profiles of its stacks."""
+            calls = MemoryCalls(os.sysconf("SC_PAGE_SIZE"), has_every_fault=period == 1)
             events = compiled_code.name_functions(self._read_events(stacks_file, *FAULT_STACK_FIELDS))
             fault_stacks = count_stacks(calls.follow(events))
-            call_stacks = calls.weighted_stacks
-            faults = self._build_stack_profile(StackKind.FAULTS, fault_stacks, period, stacks_file, n_counted)
-            if not call_stacks.samples:
-                return faults, None
-            n_returned = call_stacks.samples * period
-            return faults, self._build_stack_profile(StackKind.RETURNED, call_stacks, period, stacks_file, n_returned)
+            profiles = {
+                StackKind.FAULTS: self._build_stack_profile(
+                    StackKind.FAULTS, fault_stacks, period, stacks_file, n_counted
+                )
+            }
+            for kind, stacks in ((StackKind.RETURNED, calls.returned), (StackKind.REQUESTED, calls.requested)):
+                if stacks.samples:
+                    n_faults = stacks.samples * period
+                    profiles[kind] = self._build_stack_profile(kind, stacks, period, stacks_file, n_faults)
+            return profiles
 
         return self.reader.submit(read)
 
@@ -410,7 +414,8 @@ class Profiling(Struct, frozen=True):
         def assemble() -> Profile:
             """Assemble the profile, with paths relative to the tree."""
             anatomy, census = pending_anatomy.result()
-            faults, returned = pending_faults.result()
+            fault_stacks = pending_faults.result()
+            faults = fault_stacks[StackKind.FAULTS]
             on_cpu, off_cpu = pending_times.result() if pending_times else (None, None)
             root = f"{trial.tree.absolute()}/"
             frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
@@ -438,7 +443,8 @@ class Profiling(Struct, frozen=True):
                 faults=faults,
                 on_cpu=on_cpu,
                 off_cpu=off_cpu,
-                returned=returned,
+                returned=fault_stacks.get(StackKind.RETURNED),
+                requested=fault_stacks.get(StackKind.REQUESTED),
                 anatomy=_make_anatomy_relative(anatomy, root),
                 census=census,
                 python_lines=python_lines,

@@ -52,6 +52,10 @@ class MemoryMapping(Struct, frozen=True):
         """Return the part of the mapping from ``start`` on, moved to ``new_start`` and resized to ``size`` bytes."""
         return replace(self, start=new_start, end=new_start + size, offset=self.offset + start - self.start)
 
+    def rename(self, name: str) -> "MemoryMapping":
+        """Return the mapping with another name."""
+        return replace(self, name=name)
+
     @property
     def size(self) -> int:
         """The size in bytes."""
@@ -113,6 +117,16 @@ class ProcessMappings(Struct):
         ]
         self._mappings[first_index:end_index] = mappings
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
+
+    def list_gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the parts of a range that no mapping covers, each with its start and end."""
+        first_index, end_index = self._find_overlapping(start, end)
+        gaps = []
+        for mapping in self._mappings[first_index:end_index]:
+            if mapping.start > start:
+                gaps.append((start, mapping.start))
+            start = max(start, mapping.end)
+        return [*gaps, (start, end)] if start < end else gaps
 
     def identify_use(self, mapping: MemoryMapping) -> MemoryMapping:
         """Return a mapping that is about to be added, marked if it is static data, or the stack or arena of a thread.

@@ -106,6 +106,19 @@ class PageStates(Struct):
                 return self._move_heap_end(arguments["brk"], mark or Touch.AFTER_BRK.value)
         return None
 
+    def protect(self, start: int, size: int, mark: str) -> None:
+        """Mark the pages of a range that are present, whose next fault is then due to their protection.
+
+        Parameters
+        ----------
+        mark
+            What :meth:`record_fault` is to return for the next touch of these pages.
+        """
+        first_page, end_page = start // self.page_size, -(-(start + size) // self.page_size)
+        for page in _select_pages(self._states, first_page, end_page):
+            if self._states[page] == _REPEATED_TOUCH:
+                self._states[page] = mark
+
     def move_pages(self, start: int, size: int, new_start: int) -> None:
         """Record that the kernel moved the pages of a range, with their content, to another address."""
         first_page = start // self.page_size

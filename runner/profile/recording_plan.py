@@ -27,8 +27,11 @@ _MIN_CLOCK_NANOSECONDS = 100_000
 FILE_CALLS = ("ftruncate", "fallocate", "msync", "fsync", "fdatasync")
 """The system calls after which a page of a shared file that was present can fault again: they take it away, or
 write-protect it until its content is written to the file."""
-TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap", "mlock", "mlock2", "mlockall", *FILE_CALLS)
-"""The system calls that allocate or release memory, or populate it without faults."""
+TRACED_CALLS = (
+    *("mmap", "munmap", "madvise", "brk", "mremap", "mprotect", "mlock", "mlock2", "mlockall", "prctl"),
+    *FILE_CALLS,
+)
+"""The system calls that allocate, release or protect memory, populate it without faults, or forbid huge pages."""
 
 
 class ExpectedCounts(Struct, frozen=True):

@@ -35,6 +35,8 @@ _ARGUMENT_NAMES = {
     "madvise": ("start", "len_in", "behavior"),
     "brk": ("brk",),
     "mremap": ("addr", "old_len", "new_len", "flags"),
+    "mprotect": ("start", "len", "prot"),
+    "prctl": ("option", "arg2"),
     "mlock": ("start", "len"),
     "mlock2": ("start", "len", "flags"),
     "mlockall": ("flags",),

@@ -35,9 +35,10 @@ _MAX_SEARCHED_FUNCTIONS = 50
 """The lines that call the functions around changed calls are searched only if there are at most this many functions."""
 _OPTIONS = (
     *("--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
-    "--dst-prefix=b/",
+    *("--dst-prefix=b/", "--ignore-space-at-eol"),
 )
-"""Options that set what a user may have configured for a diff: the hunks then contain only changed lines."""
+"""Options that set what a user may have configured for a diff: the hunks then contain only changed lines. A line of
+which only the end changed, from CR LF to LF, is not a changed one."""
 
 
 class SourceChange(Struct, frozen=True):

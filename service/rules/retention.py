@@ -94,6 +94,7 @@ def thin_profile(profile: Profile) -> Profile:
         "on_cpu": profile.on_cpu,
         "off_cpu": profile.off_cpu,
         "returned": profile.returned,
+        "requested": profile.requested,
     }
     thinned_stacks = {
         name: _keep_heaviest_stacks(stacks, merged_frame)

@@ -109,21 +109,31 @@ def find_changed_returning_place(
 ) -> ChangedPlace | None:
     """Return the changed line that calls what gives memory back with given system calls.
 
-    None if the samples of the CPU time do not show one for most of these calls. Of the changed lines that call one
-    another, it is the innermost.
+    None if the stacks do not show one for most of these calls. Of the changed lines that call one another, it is the
+    innermost.
     """
+    frame = facts.find_returning_place(lambda frames: _find_changed_frame(frames, is_changed), *calls)
+    return _build_calling_place(frame, gives_back=True) if frame else None
 
-    def find_changed_frame(frames: Sequence[Frame]) -> Frame | None:
-        changed_frames = (
-            frame for frame in reversed(frames) if is_own_frame(frame) and is_changed(frame.file, frame.line)
-        )
-        return next(changed_frames, None)
 
-    frame = facts.find_returning_place(find_changed_frame, *calls)
-    if frame is None:
-        return None
+def find_changed_requesting_place(facts: Facts, is_changed: Callable[[str, int], bool]) -> ChangedPlace | None:
+    """Return the changed line that calls what requests most of the memory that is touched for the first time.
+
+    None if the stacks do not show one. Of the changed lines that call one another, it is the innermost.
+    """
+    frame = facts.find_requesting_place(lambda frames: _find_changed_frame(frames, is_changed))
+    return _build_calling_place(frame, requests=True) if frame else None
+
+
+def _find_changed_frame(frames: Sequence[Frame], is_changed: Callable[[str, int], bool]) -> Frame | None:
+    changed_frames = (frame for frame in reversed(frames) if is_own_frame(frame) and is_changed(frame.file, frame.line))
+    return next(changed_frames, None)
+
+
+def _build_calling_place(frame: Frame, *, gives_back: bool = False, requests: bool = False) -> ChangedPlace:
     place = FunctionLine(identify_function(frame), 0, frame.line)
-    return build_changed_place(place, 0, is_caller=True, gives_back=True)
+    changed_place = build_changed_place(place, 0, is_caller=True)
+    return changed_place.model_copy(update={"gives_back": gives_back, "requests": requests})
 
 
 def is_change_indirect(profiles: tuple[Profile, Profile], changed_files: Collection[str], growth: int) -> bool:
@@ -182,7 +192,7 @@ def _knows_callers(profile: Profile) -> bool:
     return n_known >= (1 - _MAX_UNKNOWN_SHARE) * total > 0
 
 
-def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool, gives_back: bool = False) -> ChangedPlace:
+def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:
     """Return a line of the program as a part of a diagnosis, with the faults by which it has more or fewer."""
     return ChangedPlace(
         place=format_place(place),
@@ -190,7 +200,6 @@ def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool, gi
         source_line=place.line_after,
         faults=faults,
         is_caller=is_caller,
-        gives_back=gives_back,
     )
 
 

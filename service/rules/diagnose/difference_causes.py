@@ -53,6 +53,7 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     find_allocator_caller,
     find_changed_place,
+    find_changed_requesting_place,
     find_changed_returning_place,
     is_change_indirect,
 )
@@ -93,7 +94,7 @@ _RETURNING_CALLS = {
     FaultCause.AFTER_MADVISE: ("madvise",),
     FaultCause.AFTER_MUNMAP: ("munmap", "mremap"),
     FaultCause.AFTER_BRK: ("brk",),
-    FaultCause.AGAIN: ("ftruncate", "fallocate", "msync", "fsync", "fdatasync"),
+    FaultCause.AGAIN: ("mprotect", "ftruncate", "fallocate", "msync", "fsync", "fdatasync"),
 }
 """The system calls that gave the memory back, or write-protected it."""
 _Group = tuple[FaultCause, str]
@@ -228,11 +229,15 @@ def _relate_to_change(
     changed_place = find_changed_place(changes, profiles, is_changed, growth)
     if changed_place is None and leading_part.faults > 0:
         returning_calls = _list_returning_calls(leading_part.cause, leading_part.file, leading_part.faults, after)
-        changed_place = find_changed_returning_place(after, returning_calls, is_changed)
+        if returning_calls:
+            changed_place = find_changed_returning_place(after, returning_calls, is_changed)
+        elif leading_part.cause is FaultCause.NEW_MEMORY:
+            changed_place = find_changed_requesting_place(after, is_changed)
     # A line without faults after the change may have been removed, and then explains more than others.
     n_removed = _find_removed_faults(changes, changed_lines, growth)
     if changed_place is not None:
-        is_minor = not changed_place.gives_back and n_removed > abs(changed_place.faults)
+        is_call = changed_place.gives_back or changed_place.requests
+        is_minor = not is_call and n_removed > abs(changed_place.faults)
         return (None if is_minor else changed_place), False
     if n_removed >= _MIN_REMOVED_SHARE * abs(growth) > 0:
         return None, False
@@ -270,7 +275,7 @@ def _find_opposite_places(
     for place, change in compare_innermost_lines((before.profile, after.profile)):
         if place.line_after and _is_changed(changed_lines, place.function_key.file, place.line_after):
             growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    if not growths or (changed_place is not None and changed_place.gives_back):
+    if not growths or (changed_place and (changed_place.gives_back or changed_place.requests)):
         return changed_place, None
     gained_most, lost_most = (choose(growths, key=lambda place: (growths[place], place)) for choose in (max, min))
     least = max(_MIN_OPPOSITE_FAULTS, _MIN_OPPOSITE_SHARE * abs(growth))
@@ -684,6 +689,8 @@ def _build_part(
     caller = None
     if place and change and facts.before:
         caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
+        if cause is FaultCause.NEW_MEMORY and not caller:
+            sentence += _describe_request(place, after - before, facts)
     return DifferencePart(
         cause=cause,
         file=file,
@@ -692,11 +699,36 @@ def _build_part(
         place=format_place(place) if place else "",
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
-        place_faults=change.growth if change else 0,
+        place_faults=_sum_line(place, _pair_lines(group, sides)) if place else 0,
         caller=format_place(caller) if caller else "",
         sentence=sentence,
         seconds=_compute_seconds(after - before, facts),
     )
+
+
+def _sum_line(place: FunctionLine, changes: Iterable[tuple[FunctionLine, WeightChange]]) -> int:
+    """Return by how much the faults of a line grew, in all functions that a compiler made of it, as of a template."""
+    line = place.function_key.file, place.line_before, place.line_after
+    return sum(
+        change.growth
+        for other, change in changes
+        if other == place or ((other.function_key.file, other.line_before, other.line_after) == line and line[0])
+    )
+
+
+def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
+    """Return in brackets the line that requests the memory that a place touches; empty if it is in the same function.
+
+    Memory of which less is touched than before was requested by the earlier program.
+    """
+    side = facts if growth > 0 else facts.before
+    frame = side.find_requesting_place(find_own_frame) if side else None
+    if frame is None or not is_own_frame(frame) or not frame.line:
+        return ""
+    requesting_place = FunctionLine(identify_function(frame), 0, frame.line)
+    if requesting_place.function_key.function == place.function_key.function:
+        return ""
+    return f" (requested by {format_place(requesting_place)})"
 
 
 def _find_leading_line(

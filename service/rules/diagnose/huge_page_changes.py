@@ -18,6 +18,7 @@ _MIN_AREA_FACTOR = 64
 _MAX_AREA_GROWTH = 1.1
 """Two areas count as equally large if their sizes differ by at most this factor."""
 _ADVICE, _COLLAPSE = "MADV_HUGEPAGE", "MADV_COLLAPSE"
+_REFUSING_ADVICE, _FORBIDDING_CALL = "MADV_NOHUGEPAGE", "PR_SET_THP_DISABLE"
 _HUGE_FAULT = re.compile(r"_*do_huge_pmd_anonymous_page|clear_huge_page")
 _MIN_HUGE_STACKS = 5
 """If at least this many stacks were recorded in faults on huge pages, there are huge pages."""
@@ -148,12 +149,20 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     sides = (facts.before, facts)
     counts = [side.profile.find_value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
-    advice = [side.count_advice(_ADVICE) for side in sides]
+    advice_rows = []
+    for name, words in (
+        (_ADVICE, "calls to madvise"),
+        (_REFUSING_ADVICE, "calls to madvise"),
+        (_FORBIDDING_CALL, "calls to prctl"),
+    ):
+        number_before, number_after = (side.count_advice(name) for side in sides)
+        if number_before != number_after:
+            advice_rows.append(f"{words} with {name}: {number_before:,} → {number_after:,}")
     shares = [compute_cpu_share(side.profile, _HUGE_FAULT) for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
-        *([f"calls to madvise with {_ADVICE}: {advice[0]:,} → {advice[1]:,}"] if advice[0] != advice[1] else []),
+        *advice_rows,
         *(
             [f"CPU time in faults on huge pages: {format_share(shares[0])} → {format_share(shares[1])}"]
             if any(shares)
@@ -169,6 +178,12 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that bring huge pages back; if the program still advises them, larger regions come first."""
+    if facts.count_advice(_FORBIDDING_CALL):
+        return (
+            Remedy(text=f"do not forbid huge pages with prctl ({_FORBIDDING_CALL}), or only in processes that fork"),
+        )
+    if facts.count_advice(_REFUSING_ADVICE) and not facts.count_advice(_ADVICE):
+        return (Remedy(text=f"do not advise against huge pages for memory that is used densely ({_REFUSING_ADVICE})"),)
     is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
     size = format_amount(facts.page_size * facts.pages_per_huge_page)
     alignment = Remedy(

@@ -314,17 +314,29 @@ class Facts:
         weight = sum(weight for _, weight in stacks)
         if self.before is not None and (is_exact or self.returns_more_often(*calls)):
             stacks_before = self.before._iterate_returning_stacks(calls, is_exact=is_exact)
-            function, weight = _find_grown_function(stacks_before, stacks)
-            stacks = [(frames, weight) for frames, weight in stacks if _find_own_function(frames) == function]
+            stacks, weight = _select_grown_function(stacks_before, stacks)
         n_samples = recorded_stacks.samples * weight / recorded_stacks.total
         if not n_samples or (not is_exact and n_samples < _MIN_CALLING_SAMPLES):
             return None
-        weights: Counter[_Place | None] = Counter()
-        for frames, stack_weight in stacks:
-            is_known = recorded_stacks.call_graph != "fp" or not _is_innermost_in_library(frames)
-            weights[find_place(frames) if is_known else None] += stack_weight
-        ((place, weight),) = weights.most_common(1)
-        return place if 2 * weight >= weights.total() else None
+        return _find_leading_place(stacks, find_place, has_frame_pointers=recorded_stacks.call_graph == "fp")
+
+    def find_requesting_place(self, find_place: Callable[[Sequence[Frame]], _Place]) -> _Place | None:
+        """Return the place that requests the program's memory from the kernel, or requests more of it than before.
+
+        It is the place with most of the first touches of the memory that its calls requested. Given the earlier
+        profile, only the function in which these touches grew most counts. None if no place, or no function, has half
+        of them, or if the stacks of the calls were not recorded. See :meth:`find_returning_place`.
+        """
+        requested = self.profile.requested
+        if requested is None:
+            return None
+        stacks = list(_iterate_call_stacks(self.profile, requested))
+        if self.before is not None:
+            stacks_before = _iterate_call_stacks(self.before.profile, self.before.profile.requested)
+            stacks, weight = _select_grown_function(stacks_before, stacks)
+            if not weight:
+                return None
+        return _find_leading_place(stacks, find_place, has_frame_pointers=requested.call_graph == "fp")
 
     def find_populating_line(self) -> str:
         """Return the program's line for which the kernel spends most of the CPU time of populating memory.
@@ -353,10 +365,7 @@ class Facts:
         If ``is_exact`` is false, they are the stacks recorded while the calls took CPU time, with this time.
         """
         if is_exact:
-            for stack in self.profile.returned.stacks if self.profile.returned else ():
-                *frames, call = (self.profile.frames[index] for index in stack.frames)
-                if call.function in calls:
-                    yield frames, stack.weight
+            yield from _iterate_call_stacks(self.profile, self.profile.returned, calls)
             return
         call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
         for stack in _list_stacks(self.profile.on_cpu, call_frames):
@@ -560,12 +569,52 @@ def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> li
     ]
 
 
-def _find_grown_function(
-    before: Iterable[tuple[Sequence[Frame], int]], after: Iterable[tuple[Sequence[Frame], int]]
-) -> tuple[str, int]:
-    """Return the innermost function of the program whose stacks grew most, and by how much; 0 if none has half of it.
+def _iterate_call_stacks(
+    profile: Profile, stack_profile: StackProfile | None, calls: Collection[str] = ()
+) -> Iterator[tuple[Sequence[Frame], int]]:
+    """Yield the stacks of system calls without the call itself, with their weights.
 
-    Functions are compared, and not lines: the numbers of unchanged lines change.
+    Parameters
+    ----------
+    calls
+        The names of the calls to yield; all if empty.
+    """
+    for stack in stack_profile.stacks if stack_profile else ():
+        *frames, call = (profile.frames[index] for index in stack.frames)
+        if not calls or call.function in calls:
+            yield frames, stack.weight
+
+
+def _find_leading_place(
+    stacks: Iterable[tuple[Sequence[Frame], int]],
+    find_place: Callable[[Sequence[Frame]], _Place],
+    *,
+    has_frame_pointers: bool,
+) -> _Place | None:
+    """Return the place with at least half of the weight of some stacks; None if there is none, or if it is unknown.
+
+    Parameters
+    ----------
+    has_frame_pointers
+        Whether the stacks were unwound by frame pointers, which the C library does not have.
+    """
+    weights: Counter[_Place | None] = Counter()
+    for frames, stack_weight in stacks:
+        is_known = not has_frame_pointers or not _is_innermost_in_library(frames)
+        weights[find_place(frames) if is_known else None] += stack_weight
+    if not weights:
+        return None
+    ((place, weight),) = weights.most_common(1)
+    return place if 2 * weight >= weights.total() else None
+
+
+def _select_grown_function(
+    before: Iterable[tuple[Sequence[Frame], int]], after: Sequence[tuple[Sequence[Frame], int]]
+) -> tuple[list[tuple[Sequence[Frame], int]], int]:
+    """Return the stacks of the function whose stacks grew most, and by how much; 0 if none has half of the growth.
+
+    A stack belongs to the program's innermost function. Functions are compared, and not lines: the numbers of unchanged
+    lines change.
     """
     growths: Counter[str] = Counter()
     for stacks, sign in ((before, -1), (after, 1)):
@@ -573,9 +622,10 @@ def _find_grown_function(
             growths[_find_own_function(frames)] += sign * weight
     grown = +growths
     if not grown:
-        return "", 0
+        return [], 0
     ((function, growth),) = grown.most_common(1)
-    return function, growth if 2 * growth >= grown.total() else 0
+    stacks_of_function = [(frames, weight) for frames, weight in after if _find_own_function(frames) == function]
+    return stacks_of_function, growth if 2 * growth >= grown.total() else 0
 
 
 def _find_own_function(frames: Sequence[Frame]) -> str:

@@ -60,7 +60,7 @@ def insert_tail_callers(after: Profile, before: Profile, changed_calls: Collecti
         return after
     profiles = {
         name: _insert_frames(profile, inserted_frames)
-        for name in ("faults", "on_cpu", "off_cpu", "returned")
+        for name in ("faults", "on_cpu", "off_cpu", "returned", "requested")
         if (profile := getattr(after, name)) is not None
     }
     return after.model_copy(update={"frames": tuple(frames), **profiles})

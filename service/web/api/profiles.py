@@ -91,7 +91,7 @@ def get(profile_id: UUID) -> Response:
 @bp.get("/profiles/<uuid:profile_id>/<kind>.<any(folded, speedscope, pprof):form>")
 @bp.doc(responses={200: "The stacks, as folded text or in the format of speedscope or pprof"})
 def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", "pprof"]) -> Response:
-    """Return the stacks of one kind (faults, on-cpu, off-cpu or returned) as a file for other tools."""
+    """Return the stacks of one kind (faults, on-cpu, off-cpu, requested or returned) as a file for other tools."""
     with get_database().reading() as session:
         profile = profiles.find_profile(session, profile_id)
     stack_profiles = profile.stack_profiles if profile else ()

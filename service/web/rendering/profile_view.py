@@ -33,6 +33,7 @@ UNITS = {
     StackKind.ON_CPU: "ns",
     StackKind.OFF_CPU: "ns",
     StackKind.RETURNED: "faults",
+    StackKind.REQUESTED: "faults",
 }
 
 

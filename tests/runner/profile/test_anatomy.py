@@ -270,6 +270,14 @@ def test_advice_is_counted_by_its_name() -> None:
     assert census.advice == {"MADV_RANDOM": 2, "MADV_DONTNEED": 1, "other": 1}
 
 
+def test_a_program_that_forbids_itself_huge_pages_is_known() -> None:
+    events = [
+        call("prctl", "option: 0x29, arg2: 0x1, arg3: 0x0"),
+        call("prctl", "option: 0xf, arg2: 0x7ffd, arg3: 0x0"),
+    ]
+    assert dissected(events).build_census().advice == {"PR_SET_THP_DISABLE": 1}
+
+
 def test_what_was_lost_is_stated_and_the_tables_still_come_to_the_count() -> None:
     anatomy = dissected([mapped(0x10000, 4), fault(0x10000), Lost(9)]).build_anatomy(10, named)
     assert (anatomy.counted, anatomy.recorded, anatomy.unrecorded, anatomy.lost) == (10, 1, 9, 9)

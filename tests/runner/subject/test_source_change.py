@@ -77,6 +77,16 @@ def test_the_lines_that_call_the_function_of_a_changed_call_are_known(tmp_path: 
     assert ("main.c", 5) not in sites
 
 
+def test_a_line_of_which_only_the_end_changed_is_unchanged(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "a.c").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    (tmp_path / "a.c").write_bytes(b"one\nTWO\nthree\n")
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "second")
+    assert read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").lines == {"a.c": ((2, 2),)}
+
+
 def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     assert read_source_change(Repository(tmp_path, "changes"), "missing", "HEAD").lines == {}

@@ -88,7 +88,7 @@ _PATH_PARAMETERS = {
     "event_id": "The id of the event.",
     "form": "The format of the download.",
     "job_id": "The id of the job.",
-    "kind": "The kind of the stacks: `faults`, `on-cpu`, `off-cpu` or `returned`.",
+    "kind": "The kind of the stacks: `faults`, `on-cpu`, `off-cpu`, `requested` or `returned`.",
     "name": "The name of the nightly run.",
     "profile_id": "The id of the profile.",
     "run_id": "The id of the run.",

@@ -7,7 +7,7 @@ const ROOT = "all";
  * The tree of one kind of stacks.
  *
  * @param {object[]} profiles one, or before and after
- * @param {string} kind "faults", "on_cpu", "off_cpu" or "returned"
+ * @param {string} kind "faults", "on_cpu", "off_cpu", "requested" or "returned"
  * @returns by node its `name`, `parent`, `first` callee, `next` of its caller's callees (-1: none), its `line` (0 where it
  *   has several), and for each profile its `values`; and the `names`.
  */

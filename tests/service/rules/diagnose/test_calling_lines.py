@@ -217,7 +217,8 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(
     if place:
         assert (place.place, place.gives_back) == ("purge at src/arena.c:20", True)
         assert describe_changed_place(place, place.place) == (
-            "Of the changed lines, purge at src/arena.c:20 calls the code that gives this memory back."
+            "Of the changed lines, purge at src/arena.c:20 calls the code that gives back or write-protects this "
+            "memory."
         )
     assert find_place(main=(1, 2)) is None, "no line that was changed is on the stacks"
 

@@ -566,3 +566,38 @@ def test_who_unmaps_a_file_that_is_mapped_again_is_named() -> None:
     known = explain(made(20), made(2_000)).parts[0].sentence
     assert known == f"{sentence} that had been unmapped (from close_file at src/file.c:31)"
     assert explain(made(20), made(2_000, is_recorded=False)).parts[0].sentence == sentence
+
+
+def test_who_requests_the_memory_that_others_touch_is_named_and_is_the_changed_line() -> None:
+    open_log = Frame(function="open_log", module="prog", file="src/log.c", line=17)
+    frames = (*FRAMES, open_log, Frame(function="mmap", module="[kernel]"))
+
+    def made(n_faults: int, requester: int = 3) -> Profile:
+        requested = StackProfile(
+            kind=StackKind.REQUESTED,
+            samples=n_faults,
+            period=1,
+            total=n_faults,
+            call_graph="dwarf",
+            stacks=(Stack(frames=(requester, 4), weight=n_faults),),
+        )
+        return profiled(new(n_faults)).model_copy(update={"frames": frames, "requested": requested})
+
+    sentence = explain(made(10), made(2_000)).parts[0].sentence
+    assert sentence.endswith("(requested by open_log at src/log.c:17)")
+    own = [index for index, frame in enumerate(FRAMES) if frame == GROW]
+    assert "requested" not in explain(made(10, *own), made(2_000, *own)).parts[0].sentence
+    request = DiagnosisRequest(profile=made(2_000), before=made(10), changed_lines={"src/log.c": ((17, 17),)})
+    difference = diagnose_profile(request).difference
+    assert difference is not None
+    assert difference.changed_place is not None
+    assert (difference.changed_place.place, difference.changed_place.requests) == ("open_log at src/log.c:17", True)
+
+
+def test_the_functions_that_a_compiler_makes_of_one_template_are_one_line() -> None:
+    instances = [
+        Frame(function=f"Pool<{size}>::Alloc()", module="prog", file="pool.h", line=378) for size in (80, 104, 120)
+    ]
+    after = profiled(*((Memory.HEAP, Touch.FIRST, "", instance, 1_000) for instance in instances))
+    (part,) = explain(profiled(new(0)), after).parts
+    assert part.place_faults == part.faults == 3_000

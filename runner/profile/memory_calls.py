@@ -1,10 +1,10 @@
-"""Finds the system calls that gave back the pages which a program touches again, with the stacks of these calls."""
+"""Finds, by the stacks of system calls, which calls requested the memory that a program touches, or gave it back."""
 
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from runner.contract.profile import Touch
+from runner.contract.profile import Memory, Touch
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.page_states import LateAttachPageStates, PageStates
 from runner.profile.recording_plan import FILE_CALLS
@@ -20,11 +20,14 @@ from runner.profile.script_parser import (
 )
 from runner.profile.stack_folding import KERNEL, KERNEL_START, WeightedStacks, is_user_frame
 
+_PROT_WRITE, _MAP_FIXED = 2, 0x10
+_REQUESTING_CALLS = frozenset({"mmap", "brk"})
+_REQUESTED_MEMORY = frozenset({Memory.ANONYMOUS, Memory.HEAP, Memory.ARENA})
 _ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
 
 
-class ReturningCalls(Struct):
-    """Follows the pages of all processes of a recording, and counts by stack the calls whose pages fault again.
+class MemoryCalls(Struct):
+    """Follows the memory of all processes of a recording, and counts the faults by the call that led to them.
 
     Attributes
     ----------
@@ -32,25 +35,32 @@ class ReturningCalls(Struct):
         The page size in bytes of the kernel that made the recording.
     has_every_fault
         Whether every fault was recorded. If not, every page of a range that is given back counts as touched before.
-    weighted_stacks
+    returned
         By the stack of the call, innermost frame first: the recorded faults on pages that it gave back.
+    requested
+        The same of first touches of memory that the call requested, without files and shared memory.
     """
 
     page_size: int
     has_every_fault: bool
-    weighted_stacks: WeightedStacks = field(default_factory=WeightedStacks)
+    returned: WeightedStacks = field(default_factory=WeightedStacks)
+    requested: WeightedStacks = field(default_factory=WeightedStacks)
     _pages: dict[int, PageStates] = field(default_factory=dict)
     _stacks: dict[str, tuple[ScriptFrame, ...]] = field(default_factory=dict)
     """The stack of each call, by its mark on the pages that the call gave back."""
     _marks: dict[tuple[ScriptFrame, ...], str] = field(default_factory=dict)
+    _requests: dict[int, tuple[str, int, int]] = field(default_factory=dict)
+    """By process: the mark of its last call that requests memory, and the range that it named; of size 0 if none."""
+    _requested_ranges: dict[int, ProcessMappings] = field(default_factory=dict)
+    """By process: the requested memory; the name of each range is the mark of the call."""
     _shared_ranges: dict[int, ProcessMappings] = field(default_factory=dict)
     """By process: the memory that is mapped shared."""
     _file_call: tuple[int, str] = 0, ""
     """The number of calls of :data:`.FILE_CALLS` so far, and the mark of the last one."""
     _fault_times: dict[tuple[int, int], int] = field(default_factory=dict)
     """By process and page of shared memory: how many of these calls preceded the last fault."""
-    _open_mremaps: dict[int, dict[str, int]] = field(default_factory=dict)
-    """By thread: the arguments of an mremap that has not returned yet."""
+    _open_mremaps: dict[int, tuple[dict[str, int], str]] = field(default_factory=dict)
+    """By thread: the arguments and the mark of an mremap that has not returned yet."""
 
     def follow(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield the events of a recording in chronological order, without the system calls, and count on the way."""
@@ -62,22 +72,34 @@ class ReturningCalls(Struct):
                     self._add_call(event)
                     continue
                 case Mapped():
-                    mapping = MemoryMapping.from_event(event)
-                    ranges = self._shared_ranges.setdefault(event.pid, ProcessMappings())
-                    ranges.remove(mapping.start, mapping.end)
-                    if event.protection.endswith("s"):
-                        ranges.add(mapping)
+                    self._add_mapping(event)
                 case Forked() if event.pid != event.parent:  # a process, not a thread
                     self._pages[event.pid] = self._get_pages(event.parent).fork()
-                    if event.parent in self._shared_ranges:
-                        self._shared_ranges[event.pid] = self._shared_ranges[event.parent].copy()
+                    for ranges in (self._shared_ranges, self._requested_ranges):
+                        if event.parent in ranges:
+                            ranges[event.pid] = ranges[event.parent].copy()
                 case Executed():
-                    self._pages.pop(event.pid, None)
-                    self._shared_ranges.pop(event.pid, None)
+                    for table in (self._pages, self._shared_ranges, self._requested_ranges, self._requests):
+                        table.pop(event.pid, None)
             yield event
 
+    def _add_mapping(self, event: Mapped) -> None:
+        """Record a mapping that a call has created, or made larger: the kernel then reports the whole of it."""
+        mapping = MemoryMapping.from_event(event)
+        shared_ranges = self._shared_ranges.setdefault(event.pid, ProcessMappings())
+        shared_ranges.remove(mapping.start, mapping.end)
+        if event.protection.endswith("s"):
+            shared_ranges.add(mapping)
+        mark, start, end = self._requests.pop(event.pid, ("", 0, 0))
+        ranges = self._requested_ranges.setdefault(event.pid, ProcessMappings())
+        ranges.remove(start, end)
+        if not mark or mapping.memory not in _REQUESTED_MEMORY:
+            return
+        for gap_start, gap_end in ranges.list_gaps(mapping.start, mapping.end):
+            ranges.add(MemoryMapping(gap_start, gap_end, 0, mapping.memory, mapping.kind, mark))
+
     def _add_fault(self, pid: int, address: int) -> None:
-        """Count a fault if a call gave its page back."""
+        """Count a fault for the call that gave its page back or, at the first touch, requested its memory."""
         page = address // self.page_size
         mark = self._get_pages(pid).record_fault(page)
         ranges = self._shared_ranges.get(pid)
@@ -86,20 +108,25 @@ class ReturningCalls(Struct):
             if mark == Touch.AGAIN.value and n_file_calls > self._fault_times.get((pid, page), n_file_calls):
                 mark = file_mark
             self._fault_times[pid, page] = n_file_calls
+        kind = self.returned
+        if mark == Touch.FIRST.value and pid in self._requested_ranges:
+            requested_range = self._requested_ranges[pid].find(address)
+            mark, kind = requested_range.name if requested_range else "", self.requested
         stack = self._stacks.get(mark)
         if stack is not None:
-            self.weighted_stacks.stacks[stack] += 1
-            self.weighted_stacks.samples += 1
+            kind.stacks[stack] += 1
+            kind.samples += 1
 
     def _add_call(self, event: Stacked) -> None:
         """Mark the pages that a call gives back, or move those that mremap has moved."""
         pages = self._get_pages(event.pid)
         try:
             if event.event == _MREMAP_EXIT:
-                arguments = self._open_mremaps.pop(event.tid, None)
+                arguments, mark = self._open_mremaps.pop(event.tid, ({}, ""))
                 new_start = int(event.text, 16)
-                if arguments is not None and 0 < new_start < KERNEL_START:  # otherwise the call failed
+                if arguments and 0 < new_start < KERNEL_START:  # otherwise the call failed
                     pages.move_pages(arguments["addr"], min(arguments["old_len"], arguments["new_len"]), new_start)
+                    self._move_request(event.pid, arguments, new_start, mark)
                 return
             name = event.event.removeprefix(_ENTRY_PREFIX)
             arguments = parse_arguments(event.text)
@@ -108,11 +135,30 @@ class ReturningCalls(Struct):
                 # Their arguments do not say which pages. The next fault of a shared page is attributed to the last one.
                 self._file_call = self._file_call[0] + 1, mark
                 return
+            if name == "mprotect":
+                if not arguments["prot"] & _PROT_WRITE:
+                    pages.protect(arguments["start"], arguments["len"], mark)
+                return
             if name == "mremap":
-                self._open_mremaps[event.tid] = arguments
+                self._open_mremaps[event.tid] = arguments, mark
+            if name == "munmap" and event.pid in self._requested_ranges:
+                self._requested_ranges[event.pid].remove(arguments["addr"], arguments["addr"] + arguments["len"])
+            if name in _REQUESTING_CALLS:
+                is_fixed = name == "mmap" and arguments["flags"] & _MAP_FIXED
+                start, size = (arguments["addr"], arguments["len"]) if is_fixed else (0, 0)
+                self._requests[event.pid] = mark, start, start + size
             pages.record_call(name, arguments, mark)
         except (ScriptError, ValueError, KeyError):
             return  # The recording of the faults reports calls that cannot be read.
+
+    def _move_request(self, pid: int, arguments: dict[str, int], new_start: int, mark: str) -> None:
+        """Record that mremap has moved memory, or made it larger: it has requested all of it now."""
+        ranges = self._requested_ranges.get(pid)
+        old_range = ranges.find(arguments["addr"]) if ranges else None
+        if ranges is None or old_range is None:
+            return
+        ranges.remove(arguments["addr"], arguments["addr"] + arguments["old_len"])
+        ranges.add(old_range.move(old_range.start, new_start, arguments["new_len"]).rename(mark))
 
     def _find_mark(self, name: str, frames: tuple[ScriptFrame, ...]) -> str:
         """Return the mark of a call's pages, which is the same for all calls with the same stack."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.profile.returning_calls import ReturningCalls
+from runner.profile.memory_calls import MemoryCalls
 from runner.profile.script_parser import Event, Executed, Forked, Mapped, ScriptFrame, Stacked
 
 PAGE = 4096
@@ -31,10 +31,10 @@ def advise(page: int, caller: str, pid: int = 1) -> Stacked:
 
 def count(events: Iterable[Event], *, has_every_fault: bool = True) -> dict[str, int]:
     """Return the faults on pages that were given back, by ``call < caller``."""
-    calls = ReturningCalls(PAGE, has_every_fault)
+    calls = MemoryCalls(PAGE, has_every_fault)
     assert all(event.address is not None for event in calls.follow(events) if isinstance(event, Stacked))
-    stacks = calls.weighted_stacks.stacks
-    assert calls.weighted_stacks.samples == stacks.total()
+    stacks = calls.returned.stacks
+    assert calls.returned.samples == stacks.total()
     return {" < ".join(frame.function for frame in stack): number for stack, number in stacks.items()}
 
 
@@ -88,6 +88,43 @@ def test_a_shared_page_that_faults_again_was_taken_away_by_the_last_call_on_a_fi
     assert count([shared, fault(0), fault(0), truncate]) == {}  # no call came between the faults
     private = Mapped(1, START, 8 * PAGE, 0, "rw-p", "/srv/ring")
     assert count([shared, private, fault(0), truncate, fault(0)]) == {}
+
+
+def test_a_first_touch_counts_for_the_call_that_requested_the_memory() -> None:
+    def request(page: int, n_pages: int, caller: str) -> list[Event]:
+        arguments = f"addr: 0x0, len: {n_pages * PAGE:#x}, prot: 0x3, flags: 0x22"
+        # The kernel reports all of a mapping that it makes larger.
+        return [call("mmap", arguments, caller), Mapped(1, START, (page + n_pages) * PAGE, 0, "rw-p", "//anon")]
+
+    def count_requests(events: Iterable[Event]) -> dict[str, int]:
+        calls = MemoryCalls(PAGE, has_every_fault=True)
+        list(calls.follow(events))
+        return {stack[1].function: number for stack, number in calls.requested.stacks.items()}
+
+    two = [*request(0, 4, "load"), *request(4, 4, "grow")]
+    assert count_requests([*two, *(fault(page) for page in (0, 1, 4, 4))]) == {"load": 2, "grow": 1}
+    unmapped = call("munmap", f"addr: {START:#x}, len: {4 * PAGE:#x}", "release")
+    assert count_requests([*two, unmapped, *request(0, 4, "reload"), fault(0), fault(4)]) == {"reload": 1, "grow": 1}
+    moved = [
+        call("mremap", f"addr: {START:#x}, old_len: 0x1000, new_len: 0x4000, flags: 0x1", "realloc"),
+        Stacked(1, 1, 1.0, "syscalls:sys_exit_mremap", TOUCH, text=f"{START + 64 * PAGE:#x}"),
+    ]
+    assert count_requests([*request(0, 1, "load"), *moved, fault(66)]) == {"realloc": 1}
+    file = [
+        call("mmap", "addr: 0x0, len: 0x1000, prot: 0x1, flags: 0x2", "open"),
+        Mapped(1, START, PAGE, 0, "r--p", "/x"),
+    ]
+    assert count_requests([*file, fault(0)]) == {}
+    assert count_requests([*two, Executed(1), fault(0)]) == {}
+
+
+def test_a_page_that_was_write_protected_faults_for_the_call_that_did_so() -> None:
+    protect = "start: 0x7f0000000000, len: 0x2000, prot: {}"
+    events = [fault(0), call("mprotect", protect.format("0x1"), "barrier"), fault(0), fault(1)]
+    assert count(events) == {"mprotect < barrier": 1}
+    assert count([fault(0), call("mprotect", protect.format("0x3"), "grow"), fault(0)]) == {}
+    returned = [fault(0), advise(0, "purge"), call("mprotect", protect.format("0x0"), "barrier"), fault(0)]
+    assert count(returned) == {"madvise < purge": 1}
 
 
 @given(
