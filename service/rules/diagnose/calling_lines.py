@@ -228,6 +228,12 @@ def find_allocator_caller(place: FunctionLine, profiles: tuple[Profile, Profile]
     return caller
 
 
+def find_own_caller(frames: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame of the program that is in no function that allocates memory for its callers."""
+    own_frames = (frame for frame in reversed(frames) if is_own_frame(frame) and frame.line)
+    return next((frame for frame in own_frames if not _is_allocator(frame.function)), None)
+
+
 def _sum_allocator_callers(profile: Profile, allocator: FunctionKey) -> defaultdict[FunctionKey, Counter[int]]:
     """Return the faults in an allocator, by the innermost line of the program outside of all its allocators."""
     callers: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)

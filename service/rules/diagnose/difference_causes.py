@@ -55,6 +55,7 @@ from service.rules.diagnose.calling_lines import (
     find_changed_place,
     find_changed_requesting_place,
     find_changed_returning_place,
+    find_own_caller,
     is_change_indirect,
 )
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
@@ -624,7 +625,9 @@ def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
 
 
 def _identify_library_function(frame: Frame) -> _LibraryFunction:
-    return frame.function, frame.module.rpartition("/")[2]
+    # In stacks, the kernel has another name than at places.
+    is_in_kernel = frame.module.startswith("[kernel")
+    return frame.function, "[kernel]" if is_in_kernel else frame.module.rpartition("/")[2]
 
 
 def _build_part(
@@ -722,8 +725,8 @@ def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
     Memory of which less is touched than before was requested by the earlier program.
     """
     side = facts if growth > 0 else facts.before
-    frame = side.find_requesting_place(find_own_frame) if side else None
-    if frame is None or not is_own_frame(frame) or not frame.line:
+    frame = side.find_requesting_place(find_own_caller) if side else None
+    if frame is None:
         return ""
     requesting_place = FunctionLine(identify_function(frame), 0, frame.line)
     if requesting_place.function_key.function == place.function_key.function:

@@ -601,3 +601,24 @@ def test_the_functions_that_a_compiler_makes_of_one_template_are_one_line() -> N
     after = profiled(*((Memory.HEAP, Touch.FIRST, "", instance, 1_000) for instance in instances))
     (part,) = explain(profiled(new(0)), after).parts
     assert part.place_faults == part.faults == 3_000
+
+
+def test_what_the_kernel_copies_for_a_system_call_belongs_to_the_line_that_reads() -> None:
+    """At places, perf names the kernel otherwise than in stacks."""
+    copy = Frame(function="_copy_to_iter", module="[kernel.kallsyms]")
+    copy_in_stack = Frame(function="_copy_to_iter", module="[kernel]")
+
+    def made(n_faults: int) -> Profile:
+        profile = profiled((Memory.ANONYMOUS, Touch.FIRST, "", copy, n_faults))
+        faults = StackProfile(
+            kind=StackKind.FAULTS,
+            samples=n_faults,
+            period=1,
+            total=n_faults,
+            call_graph="dwarf",
+            stacks=(Stack(frames=(0, 3), weight=n_faults),),
+        )
+        return profile.model_copy(update={"frames": (*FRAMES, copy_in_stack), "faults": faults})
+
+    (part,) = explain(made(10), made(1_000)).parts
+    assert part.place == f"{FRAMES[0].function} at {FRAMES[0].file}:{FRAMES[0].line}"
