@@ -98,6 +98,9 @@ _RETURNING_CALLS = {
     FaultCause.AGAIN: ("mprotect", "ftruncate", "fallocate", "msync", "fsync", "fdatasync"),
 }
 """The system calls that gave the memory back, or write-protected it."""
+_GIVEN_BACK_BY = {Touch.AFTER_MUNMAP: "munmap", Touch.AFTER_MADVISE: "madvise"}
+"""The system calls that give back pages of a file."""
+_GIVEN_BACK = {"munmap": " that had been unmapped", "madvise": " that madvise had dropped"}
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns; empty if it concerns none."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
@@ -792,7 +795,7 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     side = facts if growth > 0 else facts.before
     calls = _list_returning_calls(cause, file, abs(growth), side) if side else ()
     line = side.find_returning_line(*calls) if side and calls else ""
-    unmapped = " that had been unmapped" if cause is FaultCause.FILE_PAGES and calls else ""
+    unmapped = _GIVEN_BACK[calls[0]] if cause is FaultCause.FILE_PAGES and calls else ""
     sentence = sentences[cause] + unmapped + (f" (from {line})" if line else "")
     return f"{sentence}, and the rest at different lines than before" if is_exchange else sentence
 
@@ -800,16 +803,23 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
 def _list_returning_calls(cause: FaultCause, file: str, n_faults: int, facts: Facts) -> tuple[str, ...]:
     """Return the system calls that gave back the pages of a part of a difference, or write-protected them.
 
-    Pages of a file were given back if at least half of so many faults can be on pages that are known to be unmapped.
+    Pages of a file were given back if at least half of so many faults can be on pages that are known to be.
     """
     if cause is not FaultCause.FILE_PAGES:
         return _RETURNING_CALLS.get(cause, ())
-    unmapped_faults = sum(
-        kind.faults
-        for kind in facts.anatomy.kinds
-        if kind.memory is Memory.FILE_DATA and kind.file == file and kind.touch is Touch.AFTER_MUNMAP
+    if facts.profile.returned is None:
+        return ()
+    faults_by_touch = Counter(
+        {
+            kind.touch: kind.faults
+            for kind in facts.anatomy.kinds
+            if kind.memory is Memory.FILE_DATA and kind.file == file and kind.touch in _GIVEN_BACK_BY
+        }
     )
-    return ("munmap",) if facts.profile.returned is not None and 2 * unmapped_faults >= n_faults else ()
+    for touch, faults in faults_by_touch.most_common(1):
+        if 2 * faults >= n_faults:
+            return (_GIVEN_BACK_BY[touch],)
+    return ()
 
 
 def _is_exchange(

@@ -1,4 +1,4 @@
-"""Recognises that at the start, the dynamic linker copies many pages of the program to write addresses into them."""
+"""Recognises that the dynamic linker copies many pages of the program to write addresses into them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MIN_RELOCATED_SHARE = 0.2
 MIN_ADDITIONAL_PAGES = 64
 """Relocations explain a change if there are at least this many more relocated pages, in all files, than before."""
 _LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
+_LOADING = re.compile(r"_?dl_open\w*|dlm?open\w*|_dl_open")
 _RELOCATING = re.compile(r"_dl_relocate_object\w*|_dl_relocate_static_pie|elf_dynamic_do_Rela?|elf_machine_rela\w*")
 
 
@@ -84,16 +85,32 @@ def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
     )
     if not is_library:
         link_text = "link the program statically or without -pie, so that its own addresses are known at link time"
-    return (
+    one_process = Remedy(text="use one process that keeps running or forks, instead of one process for each task")
+    other_remedies = (
         Remedy(text=link_text),
         Remedy(text="keep addresses out of large constant tables: offsets or arrays of characters need no relocation"),
-        Remedy(text="use one process that keeps running or forks, instead of one process for each task"),
     )
+    if _is_loaded_by_program(facts):
+        return (Remedy(text="load each library once, and keep it loaded instead of calling dlclose"), other_remedies[1])
+    if facts.before is not None and facts.anatomy.forks > facts.before.anatomy.forks:
+        return (one_process, *other_remedies)
+    return (*other_remedies, one_process)
+
+
+def _is_loaded_by_program(facts: Facts) -> bool:
+    """Return whether most faults of the dynamic linker happen while the running program loads a library."""
+    loading_faults = linker_faults = 0
+    for stack in facts.profile.faults.stacks if facts.profile.faults else ():
+        frames = [facts.profile.frames[index] for index in stack.frames]
+        if frames and _LINKER.search(frames[-1].module):
+            linker_faults += stack.weight
+            loading_faults += stack.weight * any(_LOADING.fullmatch(frame.function) for frame in frames)
+    return 2 * loading_faults > linker_faults
 
 
 RELOCATIONS = Rule(
     name="relocations",
-    title="At start-up, pages are copied so that addresses can be written into them",
+    title="Pages are copied so that addresses can be written into them",
     condition=_relocates_much,
     max_saving=_estimate_start_saving,
     evidence=_describe_relocations,
