@@ -46,9 +46,7 @@ class ComparedCase(NamedTuple):
         ]
         if changed_for_worse:
             return "worse" if any(changed_for_worse) else "better"
-        undecided_metrics = [
-            metric for metric in judged_metrics if metric.decision.verdict is Verdict.NEEDS_MORE_RUNS
-        ]
+        undecided_metrics = [metric for metric in judged_metrics if metric.decision.verdict is Verdict.NEEDS_MORE_RUNS]
         if not undecided_metrics:
             return "same"
         return "without drift" if all(metric.is_without_drift for metric in undecided_metrics) else "undecided"
