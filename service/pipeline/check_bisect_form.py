@@ -14,7 +14,7 @@ from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
 from service.store import environments
-from service.store.models import Case, Environment, Host, RefRow, Run, Series, Subject
+from service.store.models import Case, Host, RefRow, Series, Subject
 from service.store.revisions import refs, revisions
 
 _MAX_LISTED_NAMES = 5

@@ -267,8 +267,7 @@ def _rank_row(
     """
     importance = weight = 0.0
     for drift in drifts:
-        if drift.weight > weight:
-            weight = drift.weight
+        weight = max(weight, drift.weight)
         if drift.importance > importance:
             leading_drift, share = leading_drifts[drift.event], 1.0
             if leading_drift.row != name:
