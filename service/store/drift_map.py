@@ -48,6 +48,8 @@ _IDS_PER_QUERY = 500
 """At most this many ids per query, because SQLite limits the number of parameters."""
 _MAX_CONFIG_EVENTS = 200
 """At most this many events of changes of settings fit."""
+_MAX_ENVIRONMENTS = 200
+"""Of more environments, the changes are not counted: reading all their settings would take too long."""
 _IS_SHOWN = (
     Event.still_detected.is_(True),
     Event.merged_into.is_(None),
@@ -64,6 +66,7 @@ class MapEvent:
 
     id: str
     subject: str
+    state: State
     cause: Cause
     direction: EventDirection
     confirmed: bool
@@ -222,6 +225,27 @@ def list_config_events(
     ]
 
 
+def list_successive_settings(session: Session, subject_id: int | None) -> list[list[Mapping[str, str]]]:
+    """Return the settings of the environments of each host of a subject, or of all, in the order of their first runs.
+
+    Empty if there are more than :data:`_MAX_ENVIRONMENTS`.
+    """
+    query = (
+        select(EnvironmentCount.subject_id, EnvironmentCount.host_id, Environment.settings)
+        .join(Environment, EnvironmentCount.environment_id == Environment.id)
+        .order_by(EnvironmentCount.subject_id, EnvironmentCount.host_id, EnvironmentCount.id)
+    )
+    if subject_id is not None:
+        query = query.where(EnvironmentCount.subject_id == subject_id)
+    rows = session.connection().execute(query.limit(_MAX_ENVIRONMENTS + 1)).all()
+    if len(rows) > _MAX_ENVIRONMENTS:
+        return []
+    settings_by_host: dict[tuple[int, int], list[Mapping[str, str]]] = {}
+    for subject, host, settings in rows:
+        settings_by_host.setdefault((subject, host), []).append(settings)
+    return list(settings_by_host.values())
+
+
 class _MeasuredCase(NamedTuple):
     """A case of a subject on a host."""
 
@@ -311,6 +335,7 @@ def _describe_event(event: Event, subject: str) -> MapEvent:
     return MapEvent(
         id=event.id,
         subject=subject,
+        state=event.state,
         cause=event.cause,
         direction=event.direction,
         confirmed=event.confirmed,

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from service.rules.drift_map.layout import MapDrift, arrange_drifts
 from service.schemas.history import Cause, SettingChange
-from service.schemas.triage import EventDirection
+from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
 from service.web.charts.drift_map import (
     CALLOUT,
@@ -26,6 +26,7 @@ def event(identity: str, **changes: object) -> MapEvent:
     values: dict[str, object] = {
         "id": identity,
         "subject": "subject",
+        "state": State.NEW,
         "cause": Cause.COMMIT,
         "direction": EventDirection.REGRESSION,
         "confirmed": True,
@@ -100,6 +101,14 @@ def test_a_setting_is_called_out_with_its_new_value_over_the_whole_height() -> N
     assert callout.what == "kernel 5.15 → 6.1"
     assert callout.short == "kernel → 6.1"
     assert callout.end == drawn.grid_bottom
+
+
+@pytest.mark.parametrize(("state", "mark"), [(State.EXPECTED, "expected: "), (State.FIXED, "fixed: "), (State.NEW, "")])
+def test_a_label_says_that_an_event_is_decided_because_the_inbox_no_longer_lists_it(state: State, mark: str) -> None:
+    decided = event("one", state=state)
+    (callout,) = draw([drift("case", 30, event="one")], [decided]).callouts
+    assert callout.what == f"{mark}{FIFTY} minor faults"
+    assert callout.short.startswith(f"{mark}{FIFTY}")
 
 
 def test_a_value_that_is_not_public_is_not_called_out() -> None:
