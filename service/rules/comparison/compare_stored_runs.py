@@ -164,7 +164,7 @@ def summarise_drift(
     )
 
 
-def compare_pairs(
+def compare_pairs(  # noqa: PLR0917 - everything that is known about the pairs
     pairs: Iterable[Pair],
     readings: ByRun,
     drifts: Mapping[int, Sequence[DriftSummary]],

@@ -248,9 +248,8 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
     As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
     would rank a decrease by half above an increase by 90 %.
     """
-    if not drift.move:  # A shift of a whole suite has no move, and its levels are relative to zero.
-        size = 0.0
-    else:
+    size = 0.0  # A shift of a whole suite has no move, and its levels are relative to zero.
+    if drift.move:
         size = abs((drift.after - drift.before) / drift.before) if drift.before else math.inf
     return not drift.returned, drift.certain, size
 

@@ -86,7 +86,7 @@ def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
 
 @bp.post("/events/triage")
 def triage() -> ResponseReturnValue:
-    """Apply one decision to all events that were selected in a list, or to that of a page; show the list or page again."""
+    """Apply one decision to all events selected in a list, or to the one of a page, and show the list or page again."""
     form, event_ids = forms.read_form(), request.form.getlist("event")
     is_of_page = len(event_ids) == 1 and form.get("list") == url_for("event.show", event_id=event_ids[0])
     path, query = _parse_list_address(form.get("list", "/"))
