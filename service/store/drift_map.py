@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from runner.contract import Outcome
 from service.rules.drift_map.columns import Columns, MapCommit
@@ -57,7 +57,11 @@ _IS_SHOWN = (
     Event.state != State.FALSE_ALARM,
 )
 """Conditions of the events on the map. Unlike lists, the map shows closed events too, because they moved levels."""
-_EVENTS = select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id)
+_EVENTS = (
+    select(Event, Subject.name)
+    .join(Subject, Event.subject_id == Subject.id)
+    .options(load_only(Event.id, Event.state, Event.cause, Event.direction, Event.confirmed, Event.document))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,8 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         for series_id, metric, subject, workload, case, key in session.connection().execute(series_query).all()
     }
     events_query = select(Event.id, Event.importance).where(*_IS_SHOWN)
-    importance_by_event = dict(map(tuple, session.connection().execute(events_query).all()))
+    event_rows = session.connection().execute(events_query).all()
+    importance_by_event = {event_id: importance for event_id, importance in event_rows}  # noqa: C416 - mypy does not know that rows are pairs
     suites_query = (
         select(EventDriftRow.event_id, Subject.name)
         .join(Subject, EventDriftRow.subject_id == Subject.id)
