@@ -511,7 +511,7 @@ def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tupl
     move_text = move_text if event.confirmed else prefix_provisional(move_text)
     if event.state in _DECIDED:  # The list of open events does not contain it.
         move_text = f"{event.state.value}: {move_text}"
-    other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
+    other_series = f" and {event.n_series - 1:,} more series" if event.n_series > 1 else ""
     _subject, _workload, case = drift.row
     place = f" in {case}{other_series}"
     if not event.blamed:

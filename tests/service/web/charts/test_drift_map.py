@@ -164,7 +164,7 @@ def test_the_line_of_an_event_ends_at_its_case() -> None:
     (row,) = (row for row in drawn.rows if row.name == "b[n=1]")
     assert callout.end == row.top + 12
     assert callout.what == f"{FIFTY} minor faults"
-    assert callout.rest == " in b[n=1] and 3 more · Reuse the arena (Ada)"
+    assert callout.rest == " in b[n=1] and 3 more series · Reuse the arena (Ada)"
 
 
 def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author() -> None:
@@ -173,7 +173,7 @@ def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author()
     for column in (18, 40):
         drawn = draw([drift("b[n=1]", column, event="one")], [event("one", blamed=blamed)])
         (callout,) = drawn.callouts
-        assert callout.rest.startswith(" in b[n=1] and 3 more · Reuse the arena of the t")
+        assert callout.rest.startswith(" in b[n=1] and 3 more series · Reuse the arena of the t")
         assert callout.rest.endswith("… (Ada)")
         lengths.append(len(callout.what + callout.rest))
     assert lengths[0] <= 84 < lengths[1] <= 120, "the text is as long as its column leaves room"
