@@ -453,7 +453,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
                 event_id=event.id,
                 first_part=first_part,
                 second_part=second_part,
-                narrow="",
+                narrow=_describe_decided_move(event, drift),
                 hover=f"{first_part}{second_part}\n{_describe_column(layout.columns, drift.column)}",
                 end=_find_line_end(layout, rows, drift, bottom),
             )
@@ -524,6 +524,14 @@ def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tupl
         move_text,
         f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT_CHARACTERS))}{author}",
     )
+
+
+def _describe_decided_move(event: MapEvent, drift: MapDrift) -> str:
+    """Return the callout of a decided event on a phone, which has no room for the metric; empty for other events."""
+    percent = compute_percent_change(drift.after - drift.before, drift.before)
+    if event.state not in _DECIDED:
+        return ""
+    return f"{event.state.value}: {'from zero' if percent is None else format_percent(percent)}"
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], drift: MapDrift, bottom: float) -> float:
