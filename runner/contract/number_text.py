@@ -129,14 +129,35 @@ def format_move(before: Number, after: Number, unit: str) -> str:
 def _join_ends(first: Number, last: Number, unit: str, separator: str) -> str:
     """Write two values with a separator between them, and their common unit at the end."""
     first_text, last_text = format_quantity(first, unit, last), format_quantity(last, unit, first)
-    space = _NARROW_SPACE if first_text.endswith("%") else _NO_BREAK_SPACE
-    first_without_unit, _, _ = first_text.rpartition(space)
-    return f"{first_without_unit} {separator} {last_text}"
+    return f"{_split_unit(first_text)[0]} {separator} {last_text}"
+
+
+def _split_unit(text: str) -> tuple[str, str, str]:
+    """Return the number of a written quantity, the space after it, and its unit."""
+    return text.rpartition(_NARROW_SPACE if text.endswith("%") else _NO_BREAK_SPACE)
 
 
 def format_difference(value: Number, unit: str) -> str:
     """Write a difference with its sign and unit: ``+1 fault``, ``−4 KiB``."""
     return _add_sign(value, format_quantity(value, unit))
+
+
+def format_level_difference(before: Number, after: Number, unit: str) -> str:
+    """Write the difference of two levels that are written beside it: of the rounded levels that a reader sees.
+
+    Rounded by itself, the difference could contradict them: 900 and 401, but −500.
+    """
+    if unit in _COUNT_UNITS:
+        return format_difference(after - before, unit)
+    texts = [format_quantity(value, unit, other) for value, other in ((before, after), (after, before))]
+    numbers = [_split_unit(text)[0].replace(",", "").replace(_MINUS, "-").removeprefix("≈") for text in texts]
+    decimals = max(len(number.partition(".")[2]) for number in numbers)
+    difference = round(float(numbers[1]) - float(numbers[0]), decimals)
+    digits = f"{difference:,.{decimals}f}"
+    digits = digits.rstrip("0").rstrip(".") if decimals else digits
+    scale = choose_scale(max(abs(before), abs(after)), unit)
+    shown_unit = choose_unit(difference, unit) if scale is None else scale.unit
+    return _join_parts(_add_sign(difference, digits.replace("-", _MINUS)), shown_unit)
 
 
 def format_amount(byte_count: Number) -> str:

@@ -67,7 +67,11 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
         The largest size of the comment, in bytes.
     """
     explanations = describe_explanations(outcome, format_code)
-    first_explanation = "".join(f" {sentence}" for _case, sentence in explanations[:1])
+    # The runner's explanation, or else the place that the profiles show.
+    reasons = [sentence for _case, sentence in explanations[:1]] or [
+        place for place in map(insight.format_place, outcome.insights[:1]) if place
+    ]
+    first_explanation = "".join(f" {reason}" for reason in reasons)
     # In the order of the comment. Who reads only the first lines learns what got worse, why, and how to accept it.
     sections_before_table = [
         f"**{describe_gate_verdict(outcome, format_code)}**{first_explanation}\n\n",

@@ -14,7 +14,7 @@ from runner.contract.number_text import capitalize_first
 from runner.contract.word_list import join_words
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
-from service.text.numbers import format_difference, format_percent
+from service.text.numbers import format_difference, format_level_difference, format_percent
 
 _MAX_NAMED_CHANGES = 8
 """Number of changes of the workload file that are named; further changes are counted."""
@@ -290,7 +290,8 @@ def describe_baseline_change(row: MetricOutcome) -> str:
         return ""
     total = row.metric_verdict.head.level - row.baseline.level
     percent = 100 * total / abs(row.baseline.level) if row.baseline.level else None
-    since_baseline = row.metric_verdict.model_copy(update={"change": total, "percent": percent})
+    baseline_side = row.metric_verdict.base.model_copy(update={"level": row.baseline.level})
+    since_baseline = row.metric_verdict.model_copy(update={"base": baseline_side, "change": total, "percent": percent})
     return f"{format_change(since_baseline)} since {row.baseline.commit[:10]}"
 
 
@@ -323,8 +324,13 @@ def format_change(verdict: MetricVerdict) -> str:
     if not verdict.change:
         return "0"
     unit = get_metric(verdict.metric).unit
-    # A difference of two percentages is in points, because the percentage that follows it is relative to base.
-    text = format_difference(verdict.change, "points" if unit == "%" else unit)
+    before, after = verdict.base.level, verdict.head.level
+    if unit == "%":  # A difference of two percentages is in points: the percentage that follows it is relative to base.
+        text = format_difference(verdict.change, "points")
+    elif verdict.changed_pairs is not None or before is None or after is None:
+        text = format_difference(verdict.change, unit)
+    else:
+        text = format_level_difference(before, after, unit)
     text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
     if verdict.changed_pairs is None:
         return text

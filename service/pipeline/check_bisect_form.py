@@ -11,11 +11,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from runner.contract.word_list import join_first_words
 from service.pipeline.resolve_commit_name import resolve_commit_name
-from service.rules.imported_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
 from service.store import environments
-from service.store.models import Case, Environment, Host, RefRow, Run, Series, Subject
+from service.store.models import Case, Host, RefRow, Series, Subject
 from service.store.revisions import refs, revisions
 
 _MAX_LISTED_NAMES = 5
@@ -113,7 +112,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
             objections["metric"] = _describe_unknown_name("metric", metric_name, metrics, f" of {case}")
         if host and host not in hosts:
             objections["host"] = _describe_unknown_name("host", host, hosts, f" that has measured {case}")
-        elif _has_only_imported_runs(session, subject, case, host):
+        elif environments.has_only_imported_runs(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported, so no host can measure the case again."
     # Check both ends: the bad end has to descend from the good end.
     good = _check_commit(session, subject, values.get("good", ""), "good", objections)
@@ -140,26 +139,6 @@ def _check_commit(session: Session, subject: str, text: str, end: str, objection
         objections[end] = reason
         return None
     return entry.commit
-
-
-def _has_only_imported_runs(session: Session, subject: str, case: str, host: str) -> bool:
-    """Return whether all runs of a case on a host were imported, so that no bisect can measure further runs.
-
-    If the host is empty, the runs on all hosts count.
-    """
-    # One lookup in the index of runs for each environment, instead of a scan of all runs of the case.
-    runs_in_environment = (
-        select(Run.number)
-        .join(Run.subject)
-        .join(Run.case)
-        .join(Run.host)
-        .where(Run.environment_id == Environment.id, Subject.name == subject, Case.name == case)
-    )
-    if host:
-        runs_in_environment = runs_in_environment.where(Host.name == host)
-    hashes = list(session.scalars(select(Environment.hash).where(runs_in_environment.exists())))
-    settings = environments.find_settings(session, hashes)
-    return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 
 
 def _describe_unknown_name(kind: str, text: str, names: Sequence[str], owner_phrase: str = "") -> str:

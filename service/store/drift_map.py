@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from runner.contract import Outcome
 from service.rules.drift_map.columns import Columns, MapCommit
@@ -48,6 +48,8 @@ _IDS_PER_QUERY = 500
 """At most this many ids per query, because SQLite limits the number of parameters."""
 _MAX_CONFIG_EVENTS = 200
 """At most this many events of changes of settings fit."""
+_MAX_ENVIRONMENTS = 200
+"""Of more environments, the changes are not counted: reading all their settings would take too long."""
 _IS_SHOWN = (
     Event.still_detected.is_(True),
     Event.merged_into.is_(None),
@@ -55,7 +57,11 @@ _IS_SHOWN = (
     Event.state != State.FALSE_ALARM,
 )
 """Conditions of the events on the map. Unlike lists, the map shows closed events too, because they moved levels."""
-_EVENTS = select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id)
+_EVENTS = (
+    select(Event, Subject.name)
+    .join(Subject, Event.subject_id == Subject.id)
+    .options(load_only(Event.id, Event.state, Event.cause, Event.direction, Event.confirmed, Event.document))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class MapEvent:
 
     id: str
     subject: str
+    state: State
     cause: Cause
     direction: EventDirection
     confirmed: bool
@@ -118,11 +125,18 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         series_id: ((subject, workload, case), key, metric)
         for series_id, metric, subject, workload, case, key in session.connection().execute(series_query).all()
     }
-    events_query = select(Event.id, Event.importance, Subject.name).join(Subject, Event.subject_id == Subject.id)
-    # The importance of each event, and for shifts of whole suites the values that replace those of a series.
-    events = {
-        event_id: (importance, ((subject, "", _WHOLE_SUITE_ROW), "", ""))
-        for event_id, importance, subject in session.connection().execute(events_query.where(*_IS_SHOWN)).all()
+    events_query = select(Event.id, Event.importance).where(*_IS_SHOWN)
+    event_rows = session.connection().execute(events_query).all()
+    importance_by_event = {event_id: importance for event_id, importance in event_rows}  # noqa: C416 - mypy does not know that rows are pairs
+    suites_query = (
+        select(EventDriftRow.event_id, Subject.name)
+        .join(Subject, EventDriftRow.subject_id == Subject.id)
+        .where(EventDriftRow.series_id.is_(None), *conditions)
+    )
+    # The values of shifts of whole suites, which replace those of a series.
+    suites_by_event = {
+        event_id: ((subject, "", _WHOLE_SUITE_ROW), "", "")
+        for event_id, subject in session.connection().execute(suites_query).all()
     }
     drifts_query = select(
         EventDriftRow.drift_id,
@@ -137,23 +151,20 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         type_coerce(EventDriftRow.returned, Integer),
     ).where(*conditions)
     rows = session.connection().execute(drifts_query).all()
-    column_of = _map_columns(session, columns, {commit_id for _, _, commit_id, *_ in rows})
+    column_of = _map_columns(session, columns, {row[2] for row in rows})
     drifts = []
     for drift_id, series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
-        event_facts = events.get(event_id)
-        if event_facts is None:
+        importance = importance_by_event.get(event_id)
+        if importance is None:
             continue
-        importance, whole_suite = event_facts
-        map_row, key, metric = whole_suite if series_id is None else rows_by_series[series_id]
+        map_row, key, metric = suites_by_event[event_id] if series_id is None else rows_by_series[series_id]
         # The levels of a shift of a whole suite are relative to zero.
         move = 0.0 if series_id is None else compute_move(before, after)
         weight = move * SUSPECTED_WEIGHT if is_unsure else move
-        is_certain = not is_unsure
-        column = column_of[commit_id]
         drifts.append(
             MapDrift(  # positional arguments: keyword arguments take twice as long
-                drift_id, map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
-                bool(has_returned), event_id, importance,
+                drift_id, map_row, key, column_of[commit_id], metric, before, after, move, weight, is_worse == 1,
+                is_unsure == 0, has_returned == 1, event_id, importance,
             )
         )  # fmt: skip
     return drifts
@@ -195,14 +206,18 @@ def list_important_events(session: Session, subject_id: int | None, limit: int) 
     return _read_events(session, _select_important(subject_id).where(Event.cause != Cause.CONFIG).limit(limit))
 
 
-def list_config_events(session: Session, subject_id: int | None) -> list[MapEvent]:
-    """Return the events that changes of settings caused or may have caused, most important first.
+def list_config_events(
+    session: Session, subject_id: int | None, leading_drifts: Mapping[str, MapDrift]
+) -> list[MapEvent]:
+    """Return the events of the map that changes of settings caused or may have caused, most important first.
 
-    Each contains the commit at which its settings changed, because a drift can begin some commits later.
+    Each contains the commit at which its settings changed, because a drift can begin some commits later: the commit is
+    looked up for the case and on the host of the event's leading drift.
     """
     settings_query = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.COMMIT_AND_CONFIG)))
-    rows = session.execute(settings_query.limit(_MAX_CONFIG_EVENTS)).all()
-    cases = _find_leading_cases(session, [event for event, _ in rows])
+    all_rows = session.execute(settings_query.limit(_MAX_CONFIG_EVENTS)).all()
+    rows = [(event, subject) for event, subject in all_rows if event.id in leading_drifts]
+    cases = _list_measured_cases(session, [leading_drifts[event.id].drift_id for event, _ in rows])
     list_environments = cache(partial(_list_environments, session))
     return [
         replace(
@@ -213,6 +228,27 @@ def list_config_events(session: Session, subject_id: int | None) -> list[MapEven
         )
         for event, subject in rows
     ]
+
+
+def list_successive_settings(session: Session, subject_id: int | None) -> list[list[Mapping[str, str]]]:
+    """Return the settings of the environments of each host of a subject, or of all, in the order of their first runs.
+
+    Empty if there are more than :data:`_MAX_ENVIRONMENTS`.
+    """
+    query = (
+        select(EnvironmentCount.subject_id, EnvironmentCount.host_id, Environment.settings)
+        .join(Environment, EnvironmentCount.environment_id == Environment.id)
+        .order_by(EnvironmentCount.subject_id, EnvironmentCount.host_id, EnvironmentCount.id)
+    )
+    if subject_id is not None:
+        query = query.where(EnvironmentCount.subject_id == subject_id)
+    rows = session.connection().execute(query.limit(_MAX_ENVIRONMENTS + 1)).all()
+    if len(rows) > _MAX_ENVIRONMENTS:
+        return []
+    settings_by_host: dict[tuple[int, int], list[Mapping[str, str]]] = {}
+    for subject, host, settings in rows:
+        settings_by_host.setdefault((subject, host), []).append(settings)
+    return list(settings_by_host.values())
 
 
 class _MeasuredCase(NamedTuple):
@@ -249,24 +285,13 @@ _EnvironmentLister = Callable[[int, int], Sequence[tuple[int, Mapping[str, str]]
 """Returns the environments of a subject on a host: the id and the settings of each."""
 
 
-def _find_leading_cases(session: Session, events: Sequence[Event]) -> dict[str, _MeasuredCase]:
-    """Return a case and host on which each event moved a level, by event id: preferably where its leading drift is."""
-    last_commits = {event.id: event.document.get("first_bad") for event in events}
-    query = (
-        select(EventDriftRow.event_id, Revision.commit, Series.subject_id, Series.host_id, Series.case_id)
-        .join(Series, EventDriftRow.series_id == Series.id)
-        .join(Revision, EventDriftRow.last_revision_id == Revision.id)
-        .order_by(EventDriftRow.series_id)
+def _list_measured_cases(session: Session, drift_ids: Iterable[str]) -> dict[str, _MeasuredCase]:
+    """Return the case and the host of each drift of a series, by the event's id."""
+    query = select(EventDriftRow.event_id, Series.subject_id, Series.host_id, Series.case_id).join(
+        Series, EventDriftRow.series_id == Series.id
     )
-    cases: dict[str, _MeasuredCase] = {}
-    is_exact: dict[str, bool] = {}
-    for chunk in bulk.split_into_chunks(sorted(last_commits), _IDS_PER_QUERY):
-        is_of_events = EventDriftRow.event_id.in_(chunk), EventDriftRow.still_detected.is_(True)
-        for event_id, commit, *ids in session.connection().execute(query.where(*is_of_events)):
-            if event_id not in cases or (commit == last_commits[event_id] and not is_exact[event_id]):
-                cases[event_id] = _MeasuredCase(*ids)
-                is_exact[event_id] = commit == last_commits[event_id]
-    return cases
+    rows = session.connection().execute(query.where(EventDriftRow.drift_id.in_(drift_ids)))
+    return {event_id: _MeasuredCase(*ids) for event_id, *ids in rows}
 
 
 def _find_setting_commit(
@@ -315,6 +340,7 @@ def _describe_event(event: Event, subject: str) -> MapEvent:
     return MapEvent(
         id=event.id,
         subject=subject,
+        state=event.state,
         cause=event.cause,
         direction=event.direction,
         confirmed=event.confirmed,

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from service.rules.imported_runs import is_imported
 from service.schemas.directory import EnvironmentEntry
-from service.store.models import Environment, EnvironmentCount, Host, Run
+from service.store.models import Case, Environment, EnvironmentCount, Host, Run, Subject
 
 _MAX_LISTED_ENVIRONMENTS = 200
 """A list contains at most this many environments: the newest."""
@@ -42,6 +43,26 @@ def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[s
     """Return the settings of environments, by hash."""
     rows = session.execute(select(Environment.hash, Environment.settings).where(Environment.hash.in_(hashes)))
     return {environment: settings for environment, settings in rows}  # noqa: C416 - mypy does not know that rows are pairs
+
+
+def has_only_imported_runs(session: Session, subject: str, case: str, host: str = "") -> bool:
+    """Return whether all runs of a case on a host were imported, so that no host can measure further runs.
+
+    If the host is empty, the runs on all hosts count.
+    """
+    # One lookup in the index of runs for each environment, instead of a scan of all runs of the case.
+    runs_in_environment = (
+        select(Run.number)
+        .join(Run.subject)
+        .join(Run.case)
+        .join(Run.host)
+        .where(Run.environment_id == Environment.id, Subject.name == subject, Case.name == case)
+    )
+    if host:
+        runs_in_environment = runs_in_environment.where(Host.name == host)
+    hashes = list(session.scalars(select(Environment.hash).where(runs_in_environment.exists())))
+    settings = find_settings(session, hashes)
+    return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 
 
 def find_environment_before(session: Session, environment: EnvironmentEntry) -> str | None:

@@ -7,6 +7,7 @@ If the code has a better name by now, ``mapped_column`` states the name of the c
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 from uuid import UUID
@@ -53,6 +54,14 @@ class Moment(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None] | None:
+        """Read SQLite's text as UTC at once: adding the time zone to a datetime takes longer than all the rest."""
+        return _read_moment if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+
+
+def _read_moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(f"{text}+00:00")
 
 
 class Exact(TypeDecorator[Number]):

@@ -5,7 +5,8 @@ lie months apart, and the samples of one run share the peculiarities of its sess
 between the two sides is a difference, unless the drift is in doubt. Without a drift, a count that repeats and is equal
 on both sides is the same. Counts that differ without a drift can only be judged if each side has several runs, by the
 rule of :mod:`service.rules.comparison.metric_decision`. Noisy metrics cannot be judged without a drift, because it is
-unknown how much sessions differ.
+unknown how much sessions differ. If the trend of both runs is judged, it is known at least that no drift lies between
+them.
 
 A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
 and sorts them by their decisions; full verdicts are built only for the metrics shown.
@@ -76,6 +77,12 @@ _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
         "the counts differ.",
     )
 )
+_NO_DRIFT = MetricDecision(
+    Verdict.NEEDS_MORE_RUNS,
+    "apart",
+    "No drift lies between base and head. Only an interleaved measurement can show whether they differ by less than a "
+    "drift.",
+)
 
 
 class DriftSummary(NamedTuple):
@@ -103,6 +110,11 @@ class ComparedMetric(NamedTuple):
     decision: MetricDecision
     interleaved: MetricVerdict | None = None
     """The verdict from an interleaved measurement of both sides, which takes precedence; None if there is none."""
+
+    @property
+    def is_without_drift(self) -> bool:
+        """Whether the only thing known about both sides is that their trend has no drift between them."""
+        return self.decision is _NO_DRIFT
 
     @property
     def counts(self) -> bool:
@@ -152,12 +164,13 @@ def summarise_drift(
     )
 
 
-def compare_pairs(
+def compare_pairs(  # noqa: PLR0917 - everything that is known about the pairs
     pairs: Iterable[Pair],
     readings: ByRun,
     drifts: Mapping[int, Sequence[DriftSummary]],
     interleaved_verdicts: Mapping[str, MetricVerdict],
     histories: Histories = MappingProxyType({}),
+    judged_series: Collection[int] = frozenset(),
 ) -> list[ComparedMetric]:
     """Return a decision on every metric for which either side of a pair has a value.
 
@@ -171,6 +184,8 @@ def compare_pairs(
         By metric, the verdict from an interleaved measurement of both sides if there is one; it takes precedence.
     histories
         The commits that each compared commit contains; nothing for commits on a history without branches.
+    judged_series
+        The series in which all drifts are known.
     """
     # Every run of an exact metric gets an equal share of the error probability.
     n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
@@ -193,11 +208,13 @@ def compare_pairs(
             elif base.n or head.n:
                 drifts_between = _list_drifts_between(pair, base, head, drifts, histories)
                 has_both_levels = base.level is not None and head.level is not None
-                decision = (
-                    _decide_by_trend(base, head, drifts_between)
-                    if drifts_between and has_both_levels
-                    else _decide_without_drift(metric_entry, pair, base, head, alpha)
-                )
+                if drifts_between and has_both_levels:
+                    decision = _decide_by_trend(base, head, drifts_between)
+                else:
+                    decision = _decide_without_drift(metric_entry, pair, base, head, alpha)
+                    has_one_trend = base.series == head.series and base.series in judged_series
+                    if has_one_trend and decision in {_NOISY_SESSIONS, _DIFFERING_SESSIONS}:
+                        decision = _NO_DRIFT
                 compared_metrics.append(ComparedMetric(pair, metric_entry, base, head, decision))
     return compared_metrics
 

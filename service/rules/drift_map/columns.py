@@ -73,17 +73,16 @@ def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
     if len(commits) <= max_columns:
         column_of = {commit.id: index for index, commit in enumerate(commits)}
         return Columns(Unit.COMMIT, tuple(commit.committed_at for commit in commits), column_of, tuple(commits))
-    first_time = min(commit.committed_at for commit in commits)
-    last_time = max(commit.committed_at for commit in commits)
+    times = [commit.committed_at for commit in commits]
+    first_time, last_time = min(times), max(times)
     periods = [unit for unit in Unit if unit is not Unit.COMMIT]
     unit = next((unit for unit in periods if _count_periods(unit, first_time, last_time) <= max_columns), Unit.YEAR)
     first_number = _number_period(unit, first_time)
     n_periods = _count_periods(unit, first_time, last_time)
     step = -(-n_periods // max_columns)  # rounded up; more than 1 only if there are too many years
     starts = tuple(_find_start(unit, first_number + index) for index in range(0, n_periods, step))
-    return Columns(
-        unit, starts, {commit.id: _find_column(starts, commit.committed_at) for commit in commits}, step=step
-    )
+    column_of = {commit.id: bisect_right(starts, commit.committed_at) - 1 for commit in commits}
+    return Columns(unit, starts, column_of, step=step)
 
 
 def _find_column(starts: Sequence[datetime], committed_at: datetime) -> int:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.rules.drift_map.columns import Columns
-from service.rules.relative_change import compute_change_rank
 
 MAX_STEP = 4
 """Number of sizes that the map distinguishes: below 1 %, below 10 %, below 100 %, and larger."""
@@ -217,7 +216,8 @@ def compute_move(before: float, after: float) -> float:
     if before == after:
         return 0.0
     factor = after / before if before else 0.0
-    return min(abs(math.log(factor)), _MOVE_FROM_ZERO) if 0 < factor < math.inf else _MOVE_FROM_ZERO
+    move = abs(math.log(factor)) if 0 < factor < math.inf else _MOVE_FROM_ZERO
+    return move if move < _MOVE_FROM_ZERO else _MOVE_FROM_ZERO
 
 
 def compute_factor(drift: MapDrift) -> float:
@@ -233,13 +233,13 @@ def choose_step(drift: MapDrift) -> int:
 
 def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     """Return the leading drift of each event, by the event's id: the drift with which the event's headline begins."""
-    leading_drifts: dict[str, MapDrift] = {}
-    ranks: dict[str, tuple[bool, bool, float]] = {}
+    drifts_by_event: dict[str, list[MapDrift]] = {}
     for drift in drifts:
-        rank = _rank_in_event(drift)
-        if drift.event not in ranks or rank > ranks[drift.event]:
-            leading_drifts[drift.event], ranks[drift.event] = drift, rank
-    return leading_drifts
+        drifts_by_event.setdefault(drift.event, []).append(drift)
+    return {
+        event: max(drifts_of_event, key=_rank_in_event) if len(drifts_of_event) > 1 else drifts_of_event[0]
+        for event, drifts_of_event in drifts_by_event.items()
+    }
 
 
 def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
@@ -248,8 +248,9 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
     As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
     would rank a decrease by half above an increase by 90 %.
     """
-    # A shift of a whole suite has no move, and its levels are relative to zero.
-    size = compute_change_rank(drift.after - drift.before, drift.before) if drift.move else 0.0
+    size = 0.0  # A shift of a whole suite has no move, and its levels are relative to zero.
+    if drift.move:
+        size = abs((drift.after - drift.before) / drift.before) if drift.before else math.inf
     return not drift.returned, drift.certain, size
 
 

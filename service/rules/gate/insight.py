@@ -14,6 +14,7 @@ from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
+from service.text.numbers import format_difference, format_signed
 
 _MAX_STACKS = 3
 """At most this many stacks of a case are shown."""
@@ -34,16 +35,25 @@ class Insight:
     """The price of the change of the faults in CPU time; empty if it was not measured."""
     growing_stacks: tuple[tuple[int, str], ...]
     """Each increase in faults with its stack, largest first."""
+    place: str = ""
+    """The subject's own line in the first of these stacks; without a known line, the functions of the stack."""
+    other_growth: int = 0
+    """By how much all other stacks grew together; negative if they shrank."""
 
 
 def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case with the profile of head, compared with that of base if there is one."""
     findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
-    growing_stacks = [
-        (stack.change.growth, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0
-    ]
-    return Insight(case, findings[0].title if findings else "", _describe_price(before, after), tuple(growing_stacks))
+    growing = [stack for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0]
+    return Insight(
+        case,
+        findings[0].title if findings else "",
+        _describe_price(before, after),
+        tuple((stack.change.growth, _format_stack(stack.frames)) for stack in growing),
+        place=(find_own_line(growing[0].frames) or _format_stack(growing[0].frames)) if growing else "",
+        other_growth=sum(stack.change.growth for stack in stacks) - sum(stack.change.growth for stack in growing),
+    )
 
 
 def _format_stack(frames: Sequence[Frame]) -> str:
@@ -71,8 +81,21 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     return price.sentence if price else ""
 
 
+def format_place(insight: Insight) -> str:
+    """Return a sentence as Markdown that says where most additional faults come from; empty if it is unknown."""
+    if not insight.place:
+        return ""
+    growth, *further_growth = (growth for growth, _stack in insight.growing_stacks)
+    elsewhere = sum(further_growth) + insight.other_growth
+    # Otherwise, the place could have more additional faults than the verdict says that there are in all.
+    decrease = f", and {-elsewhere:,} fewer elsewhere" if elsewhere < 0 else ""
+    price = f"; the change costs {insight.price}" if insight.price else ""
+    place = format_code(insight.place, _MAX_STACK_LENGTH)
+    return f"Where: {format_difference(growth, 'faults')} in {place}{decrease}{price}."
+
+
 def format_insights(insights: Iterable[Insight]) -> str:
-    """Return the insights as Markdown."""
+    """Return the insights as Markdown, with all faults that a profile has more or fewer than before."""
     parts = []
     for insight in insights:
         case = format_code(insight.case)
@@ -86,5 +109,7 @@ def format_insights(insights: Iterable[Insight]) -> str:
                 f"| +{faults:,} | {format_code(stack, _MAX_STACK_LENGTH)} |\n"
                 for faults, stack in insight.growing_stacks
             ]
+            if insight.other_growth:
+                parts.append(f"| {format_signed(insight.other_growth)} | all other stacks |\n")
             parts.append("\n")
     return "".join(parts)

@@ -22,6 +22,8 @@ Baselines = Mapping[UUID, tuple[Number, Number] | None]
 """The runs at which an expected level begins, from which later drifts are measured. The values are the levels before
 and after the step to this level; None if a ramp led to it."""
 _NO_BASELINES: Baselines = MappingProxyType({})
+_MEDIAN_RULES = frozenset({"step", "newest", "expected"})
+"""The rules whose levels are medians of the runs next to the change."""
 _LAST_POINTS = 5
 """How many points at the end of a stretch show its last level."""
 
@@ -128,6 +130,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
     changes = list(_find_level_changes(measured_points, is_exact, baselines))
     # The points of a drift extend from the previous change to the next one.
     edges = [0, *(change.index for change in changes), len(measured_points)]
+    changes = _measure_levels(measured_points, changes)
     for change, start, end in zip(changes, edges[:-2], edges[2:], strict=True):
         # If the position of the change is uncertain, everything that differs across its interval may be the cause.
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
@@ -148,6 +151,36 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
             outer_environments=(outer_before.environment, outer_after.environment),
             change=change,
         )
+
+
+def _measure_levels(sequence: Points, changes: Sequence[detect.LevelChange]) -> list[detect.LevelChange]:
+    """Return changes with the medians of all runs between two changes as their levels, as the trend chart draws them.
+
+    The detector measures both levels of a step by the runs next to it, so one level would have two values: one after
+    the change that leads to it, another before the next change. A level keeps the value of the runs next to the step if
+    the median of all its runs is closer to the other side of the step, because then the level has wandered.
+    """
+    # A ramp is on neither level.
+    starts = [0, *(change.high if change.rule == "ramp" else change.index for change in changes)]
+    ends = [*(change.index for change in changes), len(sequence)]
+    medians = [
+        compute_median([point.value for point in sequence[start:end]]) for start, end in zip(starts, ends, strict=True)
+    ]
+    return [
+        _replace_levels(change, before, after) if change.rule in _MEDIAN_RULES else change
+        for change, before, after in zip(changes, medians[:-1], medians[1:], strict=True)
+    ]
+
+
+def _replace_levels(change: detect.LevelChange, before: Number | None, after: Number | None) -> detect.LevelChange:
+    """Return a change with other levels, except where these are closer to the other side of the step."""
+    half = abs(change.after - change.before) / 2
+    if before is None or abs(before - change.before) >= half:
+        before = change.before
+    if after is None or abs(after - change.after) >= half:
+        after = change.after
+    evidence = format_change(before, after) + change.evidence.removeprefix(format_change(change.before, change.after))
+    return replace(change, before=before, after=after, evidence=evidence)
 
 
 def _is_outlier_of_commit(old_points: Points, new_points: Points) -> bool:

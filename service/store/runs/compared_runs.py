@@ -217,17 +217,27 @@ def map_drifts_between(
         .where(((DriftRow.position > first_position) & (DriftRow.position <= last_position)) | (before != after))
         .order_by(DriftRow.position, DriftRow.id)
     )
-    base_runs = (run.number for pair in pairs for run in pair.base)
-    compared_series = {side.series for number in base_runs for side in readings_by_run.get(number, {}).values()}
-    is_compared = bulk.is_among(
-        session, DriftRow.series_id, (series for series in compared_series if series is not None)
-    )
+    is_compared = bulk.is_among(session, DriftRow.series_id, _collect_series(pairs, readings_by_run))
     rows = session.connection().execute(query.where(is_compared)).all()
     stand_ins = _map_stand_ins(session, pairs, {series for series, _, _ in rows})
     drifts_by_series: dict[int, list[DriftSummary]] = {}
     for series, position, document in rows:
         drifts_by_series.setdefault(series, []).append(summarise_drift(position, document, stand_ins.get(series, {})))
     return drifts_by_series
+
+
+def list_judged_series(session: Session, pairs: Sequence[Pair], readings_by_run: ByRun) -> set[int]:
+    """Return the compared series in which all drifts are known: they are judged, and have no newer point."""
+    is_compared = bulk.is_among(session, Series.id, _collect_series(pairs, readings_by_run))
+    is_judged = Series.judged.is_(True), Series.judged_version == Series.version
+    return set(session.scalars(select(Series.id).where(is_compared, *is_judged)))
+
+
+def _collect_series(pairs: Iterable[Pair], readings_by_run: ByRun) -> set[int]:
+    """Return the series of the base runs of pairs."""
+    base_runs = (run.number for pair in pairs for run in pair.base)
+    sides = (side for number in base_runs for side in readings_by_run.get(number, {}).values())
+    return {side.series for side in sides if side.series is not None}
 
 
 def map_histories(session: Session, pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:

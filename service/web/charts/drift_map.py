@@ -17,7 +17,7 @@ from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.setting_words import describe_new_value, describe_setting_changes
-from service.schemas.triage import EventDirection
+from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
@@ -40,6 +40,8 @@ _CALLOUT_KINDS = {
     EventDirection.IMPROVEMENT: "better",
     EventDirection.MIXED: "mixed",
 }
+_DECIDED = frozenset({State.EXPECTED, State.FIXED})
+"""States of events that are closed, but stay on the map, because they moved levels."""
 _MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
 _MIN_SUBJECT_CHARACTERS = 16
@@ -150,6 +152,8 @@ class DrawnMap:
         The dates at the ends and in the middle of the axis.
     n_cases, n_drifts
         The number of cases that moved, and the number of drifts.
+    n_unmoved_changes
+        The number of changes of settings that moved nothing, and have no line.
     """
 
     columns: int
@@ -165,6 +169,7 @@ class DrawnMap:
     dates: Sequence[str]
     n_cases: int
     n_drifts: int
+    n_unmoved_changes: int
 
     @property
     def has_settings(self) -> bool:
@@ -189,11 +194,14 @@ class NamedEvents:
         The events of linked cells, by id.
     labelled_drifts, config_events
         The drifts and the events of callouts; all of them are in the map.
+    n_unmoved_changes
+        How many changes of settings moved nothing, and have no event.
     """
 
     events: Mapping[str, MapEvent]
     labelled_drifts: Sequence[LabelledDrift]
     config_events: Sequence[MapEvent]
+    n_unmoved_changes: int = 0
 
 
 def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
@@ -252,6 +260,7 @@ def draw_map(
         dates=_list_dates(layout.columns),
         n_cases=sum(row.n_cases for row in layout.rows),
         n_drifts=sum(row.n_drifts for row in layout.rows),
+        n_unmoved_changes=named_events.n_unmoved_changes,
     )
 
 
@@ -342,6 +351,8 @@ def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
         _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER_CHARACTERS),
         _describe_column(columns, cell.column),
     ]
+    if event.state in _DECIDED:
+        lines.append(f"decided: {event.state.value}")
     if event.blamed:
         lines.append(
             _shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER_CHARACTERS)
@@ -442,7 +453,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
                 event_id=event.id,
                 first_part=first_part,
                 second_part=second_part,
-                narrow="",
+                narrow=_describe_decided_move(event, drift),
                 hover=f"{first_part}{second_part}\n{_describe_column(layout.columns, drift.column)}",
                 end=_find_line_end(layout, rows, drift, bottom),
             )
@@ -498,7 +509,9 @@ def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tupl
     percent = compute_percent_change(drift.after - drift.before, drift.before)
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     move_text = move_text if event.confirmed else prefix_provisional(move_text)
-    other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
+    if event.state in _DECIDED:  # The list of open events does not contain it.
+        move_text = f"{event.state.value}: {move_text}"
+    other_series = f" and {event.n_series - 1:,} more series" if event.n_series > 1 else ""
     _subject, _workload, case = drift.row
     place = f" in {case}{other_series}"
     if not event.blamed:
@@ -511,6 +524,14 @@ def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tupl
         move_text,
         f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT_CHARACTERS))}{author}",
     )
+
+
+def _describe_decided_move(event: MapEvent, drift: MapDrift) -> str:
+    """Return the callout of a decided event on a phone, which has no room for the metric; empty for other events."""
+    percent = compute_percent_change(drift.after - drift.before, drift.before)
+    if event.state not in _DECIDED:
+        return ""
+    return f"{event.state.value}: {'from zero' if percent is None else format_percent(percent)}"
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], drift: MapDrift, bottom: float) -> float:

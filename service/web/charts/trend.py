@@ -394,10 +394,7 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl)
 
 
 def _list_levels(path: DrawnPoints, drifts: Iterable[Drift], scale: Scale) -> list[LevelLine]:
-    """Return the level of each section between two drifts: the median of its points.
-
-    The levels of a drift are not those of whole sections, because they describe the runs nearest to the drift.
-    """
+    """Return the level of each section between two drifts: the median of its points, which its drifts state as well."""
     starts = {
         path.index_of_run[drift.run_after]
         for drift in drifts

@@ -264,7 +264,8 @@ def _compare_sides(
     # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
     histories = compared_runs.map_histories(session, matched_runs.pairs) if drifts_between else {}
     interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)
-    rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories)
+    judged_series = compared_runs.list_judged_series(session, matched_runs.pairs, readings)
+    rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories, judged_series)
     rows = sort_rows(rows, query.sort)
     counts = count_changes(rows)  # Of all cases: what is shown does not change the result.
     if query.show == "changed":

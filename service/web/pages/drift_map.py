@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from service.rules.drift_map import layout
 from service.rules.drift_map.columns import divide_history
 from service.rules.drift_map.layout import Cell, DriftMap, Row
+from service.rules.drift_map.unmoved_settings import count_unmoved_changes
 from service.schemas.history import View
 from service.store import drift_map, shared_rows
 from service.store.drift_map import MapEvent
@@ -153,13 +154,17 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     important_events = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
     labelled_drifts = choose_labelled_drifts(arranged_map, important_events)
     shown_drifts = drift_map.update_levels(session, [labelled.drift for labelled in labelled_drifts])
-    config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
+    config_events = drift_map.list_config_events(session, subject_id, arranged_map.leading)
+    n_unmoved_changes = count_unmoved_changes(
+        drift_map.list_successive_settings(session, subject_id), (event.settings for event in config_events)
+    )
     named_events = NamedEvents(
         events=drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells)),
         labelled_drifts=[
             labelled._replace(drift=drift) for labelled, drift in zip(labelled_drifts, shown_drifts, strict=True)
         ],
-        config_events=[event for event in config_events if event.id in arranged_map.leading],
+        config_events=_redact_settings(config_events),
+        n_unmoved_changes=n_unmoved_changes,
     )
     return MapContent(arranged_map, linked_cells, named_events)
 

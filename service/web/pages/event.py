@@ -86,8 +86,9 @@ def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
 
 @bp.post("/events/triage")
 def triage() -> ResponseReturnValue:
-    """Apply one decision to all events that were selected in a list, and show the list again."""
+    """Apply one decision to all events selected in a list, or to the one of a page, and show the list or page again."""
     form, event_ids = forms.read_form(), request.form.getlist("event")
+    is_of_page = len(event_ids) == 1 and form.get("list") == url_for("event.show", event_id=event_ids[0])
     path, query = _parse_list_address(form.get("list", "/"))
     try:
         triage_request = TriageRequest.model_validate(_build_triage_fields(form, event_ids))
@@ -98,6 +99,8 @@ def triage() -> ResponseReturnValue:
             audit_log.record_triage(session, triage_request, receipt, triage_request.author)
     except ValidationError as error:
         problem = forms.describe_errors(error) if event_ids else "Select at least one event."
+        if is_of_page:
+            return _show_problem(event_ids[0], form, problem, HTTPStatus.UNPROCESSABLE_ENTITY)
         form_context = {"form": form, "checked": event_ids, "problem": problem}
         if path == "/":
             page_ = overview.build_page(
@@ -110,6 +113,8 @@ def triage() -> ResponseReturnValue:
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     judging_schedule.judge_or_defer_series(get_database())
     flash(_describe_receipt(triage_request.action, receipt))
+    if is_of_page:
+        return redirect(url_for("event.show", event_id=event_ids[0]), HTTPStatus.SEE_OTHER)
     endpoint = "overview.show" if path == "/" else "event.index"
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 

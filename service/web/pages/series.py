@@ -12,8 +12,10 @@ from runner.contract import Kind, get_metric
 from runner.contract.nomination import Nomination
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.nominate_changes import list_likely_changes
+from service.rules.access.scope import Scope
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
+from service.store import environments
 from service.store.events import silences
 from service.store.series import sibling_series
 from service.store.series.commits_without_run import Gaps, find_gaps
@@ -30,6 +32,7 @@ from service.web.pages.series_chart import (
     list_overlaid_series,
     read_window,
 )
+from service.web.rendering import forms
 from service.web.rendering.csv_tables import build_point_table
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, page
@@ -69,6 +72,8 @@ def show(series_id: int) -> Page:
             "others": overlaid_series,
             "whole_or_region": _find_whole_and_region(series, siblings),
             "silenced_until": _find_end_of_silence(series),
+            "may_silence": authorization.find_caller().may(Scope.TRIAGE),
+            "author": forms.find_likely_author(),
             "siblings": siblings,
             "max_siblings": _MAX_SIBLINGS,
             "companions": _choose_companions(series, siblings),
@@ -79,6 +84,7 @@ def show(series_id: int) -> Page:
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
             "suspected": suspected_changes,
+            "imported": bool(suspected_changes) and _is_imported(series),
             "power": power,
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
@@ -134,6 +140,12 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
     suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged_revisions]
     # A single series has at most one power.
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")
+
+
+def _is_imported(series: SeriesDetail) -> bool:
+    """Return whether all runs of a series were imported, so that no host can measure its commits again."""
+    with get_database().reading() as session:
+        return environments.has_only_imported_runs(session, series.subject, series.case, series.host)
 
 
 def _find_end_of_silence(series: SeriesDetail) -> datetime | None:

@@ -12,7 +12,7 @@ from flask import abort
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
-from service.store import cases
+from service.store import cases, environments
 from service.store.events import case_drifts, events, leading_drifts
 from service.store.events.leading_drifts import SeriesSelection
 from service.store.series import series, sparklines
@@ -77,6 +77,12 @@ def case(key: str) -> Page:
             leading_drifts.narrow_summaries(session, events.list_in_order(session, event_ids), selection)
         )
         rows = inbox.build_rows(session, listed_events, selection)
+        # Only where the page would name the command that measures more commits.
+        is_imported = (
+            bool(groups)
+            and not drifts.total
+            and environments.has_only_imported_runs(session, groups[0].subject, entry.name)
+        )
     return Page(
         "case.html",
         {
@@ -87,6 +93,7 @@ def case(key: str) -> Page:
             "drifts": drifts,
             "events": rows,
             "n_events": n_events,
+            "imported": is_imported,
             # Each run has a point in the series of every metric that it measured.
             "n_runs": max((summary.n_points for summary in summaries), default=0),
         },

@@ -13,6 +13,9 @@ N_LARGEST = 3
 """Number of the largest changes that are named."""
 
 
+_WORDS = {"same": "the same", "steady": "without a drift"}
+
+
 class Segment(NamedTuple):
     """A part of the bar: its kind, its text, and its position and width in percent."""
 
@@ -41,23 +44,27 @@ class ChangeCounts:
     better: int
     same: int
     undecided: int = 0
+    without_drift: int = 0
+    """How many are not known to be the same, but have no drift between their sides."""
     noun: str = "case"
     largest: Sequence[LargeChange] = field(default=())
 
     @property
     def total(self) -> int:
         """The number of all things, changed or not."""
-        return self.worse + self.better + self.same + self.undecided
+        return self.worse + self.better + self.same + self.without_drift + self.undecided
 
     @property
     def sentence(self) -> str:
         """The counts in words, as in "34 of 100 cases are worse, 12 better, 54 the same"."""
         if not self.total:
             return "Nothing was compared."
-        if not self.worse and not self.better and not self.undecided:
+        if self.same == self.total:
             return f"Nothing changed in {format_count(self.total, self.noun)}."
         parts = [f"{self.worse:,} of {format_count(self.total, self.noun)} {'is' if self.worse == 1 else 'are'} worse"]
         parts += [f"{self.better:,} better", f"{self.same:,} the same"]
+        if self.without_drift:
+            parts.append(f"{self.without_drift:,} without a drift")
         if self.undecided:
             parts.append(f"{self.undecided:,} undecided")
         return f"{', '.join(parts)}."
@@ -65,11 +72,17 @@ class ChangeCounts:
     @property
     def segments(self) -> list[Segment]:
         """The parts of the bar that are not empty."""
-        counts = {"worse": self.worse, "better": self.better, "undecided": self.undecided, "same": self.same}
+        counts = {
+            "worse": self.worse,
+            "better": self.better,
+            "undecided": self.undecided,
+            "steady": self.without_drift,
+            "same": self.same,
+        }
         widths = [100 * count / max(1, self.total) for count in counts.values()]
         starts = [0.0, *accumulate(widths)][:-1]
         return [
-            Segment(kind, f"{count:,} {'the same' if kind == 'same' else kind}", round(start, 2), round(width, 2))
+            Segment(kind, f"{count:,} {_WORDS.get(kind, kind)}", round(start, 2), round(width, 2))
             for (kind, count), start, width in zip(counts.items(), starts, widths, strict=True)
             if count
         ]

@@ -12,7 +12,7 @@ from service.text.numbers import format_difference, format_move, format_percent,
 from service.web.rendering.change_counts import N_LARGEST, ChangeCounts, LargeChange
 from service.web.rendering.comparison_rows import ComparisonRow, build_row, rank_change
 
-Result = Literal["worse", "better", "undecided", "same"]
+Result = Literal["worse", "better", "undecided", "without drift", "same"]
 
 
 class OtherMetric(NamedTuple):
@@ -46,8 +46,10 @@ class ComparedCase(NamedTuple):
         ]
         if changed_for_worse:
             return "worse" if any(changed_for_worse) else "better"
-        is_undecided = any(metric.decision.verdict is Verdict.NEEDS_MORE_RUNS for metric in judged_metrics)
-        return "undecided" if is_undecided else "same"
+        undecided_metrics = [metric for metric in judged_metrics if metric.decision.verdict is Verdict.NEEDS_MORE_RUNS]
+        if not undecided_metrics:
+            return "same"
+        return "without drift" if all(metric.is_without_drift for metric in undecided_metrics) else "undecided"
 
     def build_row(self) -> ComparisonRow:
         """Return the row of the leading metric in full."""
@@ -83,6 +85,7 @@ def count_changes(rows: Sequence[ComparedMetric]) -> ChangeCounts:
         worse=results.count("worse"),
         better=results.count("better"),
         same=results.count("same"),
+        without_drift=results.count("without drift"),
         undecided=results.count("undecided"),
         largest=[
             LargeChange(
@@ -131,7 +134,7 @@ def _describe_other_metric(row: ComparedMetric) -> OtherMetric:
         title=row.metric.title,
         levels=levels,
         change=_describe_change(row),
-        verdict=word_of_verdict.get(verdict, "undecided"),
+        verdict="no drift" if row.is_without_drift else word_of_verdict.get(verdict, "undecided"),
         worse=is_worse(row) if verdict is Verdict.CHANGED else None,
         series_id=row.head.series or row.base.series,
     )

@@ -86,11 +86,12 @@ def _build_cells(compared_metric: ComparedMetric) -> tuple[object, ...]:
 def rank_change(compared_metric: ComparedMetric) -> tuple[Any, ...]:
     """Return a sort key: by verdict, then metrics that count towards the result first, then the largest change first.
 
-    A change from zero ranks as the largest of all.
+    A suspected change precedes differences without a drift, however large. A change from zero ranks as the largest.
     """
     return (
         _VERDICT_ORDER[compared_metric.decision.verdict],
         not compared_metric.counts,
+        compared_metric.is_without_drift,
         -compared_metric.size,
         rank_metric(compared_metric.metric.name),
         compared_metric.pair.head[0].case,  # the same for all runs of a pair

@@ -29,6 +29,7 @@ def register(app: Flask) -> None:
         "number": numbers.format_number,
         "quantity": numbers.format_quantity,
         "difference": numbers.format_difference,
+        "difference_to": numbers.format_level_difference,
         "span": numbers.format_range,
         "amount": numbers.format_amount,
         "duration": numbers.format_duration,

@@ -7,6 +7,7 @@ from runner.contract.number_text import (
     format_amount,
     format_difference,
     format_duration,
+    format_level_difference,
     format_levels,
     format_number,
     format_percent,
@@ -42,6 +43,24 @@ UNITS = st.sampled_from(["faults", "bytes", "s", "ns", "%", "operations/s", "MB/
 )
 def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value: float, text: str) -> None:
     assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "unit", "text"),
+    [
+        (900.4, 400.8, "operations/s", "−499 operations/s"),
+        (0.0635, 0.1638, "s", "+100.5 ms"),
+        (0.0016, 0.00204, "s", "+0.44 ms"),
+        (99.5, 99.5, "faults/operation", "0 faults/operation"),
+        (12, 13, "faults", "+1 fault"),
+        (5.5, 1, "operations/s", "−4.5 operations/s"),
+        (2_097_152, 1_048_576, "bytes", "−1 MiB"),
+        (0, 0.5, "s", "+500 ms"),
+        (-1.5, 1.25, "operations/s", "+2.75 operations/s"),
+    ],
+)
+def test_a_difference_is_that_of_the_levels_beside_it(before: float, after: float, unit: str, text: str) -> None:
+    assert format_level_difference(before, after, unit).replace("\N{NO-BREAK SPACE}", " ") == text
 
 
 @pytest.mark.parametrize(("before", "after"), [(309.5, 296), (332, 409.5), (2270.5, 2169), (12.5, 112), (0.5, 1000.5)])
@@ -159,3 +178,8 @@ def test_different_values_of_one_comparison_are_never_written_the_same(one: floa
 def test_a_sentence_begins_with_a_capital_and_keeps_the_names_in_it() -> None:
     assert capitalize_first("job 3 is for the host Lab-A.") == "Job 3 is for the host Lab-A."
     assert not capitalize_first("")
+
+
+@given(FINITE, FINITE, UNITS)
+def test_the_difference_of_any_two_levels_can_be_written(one: float, other: float, unit: str) -> None:
+    assert "e" not in format_level_difference(one, other, unit).partition("\N{NO-BREAK SPACE}")[0].partition(" ")[0]

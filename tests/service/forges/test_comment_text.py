@@ -235,7 +235,9 @@ INSIGHTS = {
             OVER.head.case.name,
             "Memory is given back and touched again",
             "about 12 ms more CPU time per execution",
-            ((1_024, "main › copy › <b>"), (1, "x|y")),
+            ((1_024, "main › copy › <b>, in copy at copy.c:42"), (1, "x|y")),
+            place="copy at copy.c:42",
+            other_growth=-1_024,
         ),
     )
 }

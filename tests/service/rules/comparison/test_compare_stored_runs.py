@@ -158,6 +158,21 @@ def test_noise_of_different_sessions_is_never_told_apart() -> None:
         assert (verdict.verdict, verdict.rule) == (Verdict.NEEDS_MORE_RUNS, "apart")
 
 
+def test_without_a_drift_on_a_judged_trend_a_comparison_says_no_more_and_no_less() -> None:
+    pair = Pair((run(1),), (run(5),))
+    sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((101,))}}
+    (row,) = compare_pairs([pair], sides, {}, {}, judged_series={1})
+    assert (row.is_without_drift, row.decision.verdict) == (True, Verdict.NEEDS_MORE_RUNS)
+    assert row.decision.sentence.startswith("No drift lies between base and head.")
+    (row,) = compare_pairs([pair], sides, {}, {})
+    assert not row.is_without_drift, "nobody judged the trend"
+    (row,) = compare_pairs([pair], sides, {1: [drift(3)._replace(in_doubt=True)]}, {}, judged_series={1})
+    assert not row.is_without_drift, "one is suspected"
+    sides[5] = {"minor-faults": readings((100,))}
+    (row,) = compare_pairs([pair], sides, {}, {}, judged_series={1})
+    assert row.decision.verdict is Verdict.SAME, "equal counts are still the same"
+
+
 def test_an_estimate_is_no_exact_count() -> None:
     assert judged((100,) * 5, (101,) * 5, counted=False).rule == "apart"
 

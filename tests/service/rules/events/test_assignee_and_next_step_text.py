@@ -23,6 +23,11 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         ),
         ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find which of 3 commits caused it"),
         (
+            {"cause": Cause.COMMIT_AND_CONFIG, "n_candidates": 3, "authors": ["Bo"], "certainty": "range"},
+            "Bo",
+            "Find whether a commit or the configuration caused it",
+        ),
+        (
             {"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"},
             "Cy",
             "Fix the regression, or accept the new level",

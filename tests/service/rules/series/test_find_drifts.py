@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import get_metric
+from runner.contract.level import compute_median
+from service.rules.detect.level_change import format_change
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.describe_drift import make_drift_ids
 from service.rules.series.find_drifts import SeriesDrift, find_drifts, get_direction, is_exact_count
@@ -193,6 +195,25 @@ def test_what_is_found_about_other_commits_does_not_change_when_a_step_is_declar
         assert declared.after.run_id == expected.after.run_id
         assert (declared.outer_revisions, declared.cause) == (expected.outer_revisions, expected.cause)
     assert any(drift.change.low < drift.change.high for drift in drifts), "the place of one is uncertain"
+
+
+def test_a_level_has_one_value_after_the_change_that_leads_to_it_and_before_the_next() -> None:
+    chance = random.Random(7)
+    levels = [1000] * 60 + [1101] * 40 + [1100] * 100 + [1200] * 60
+    values = [round(level + chance.gauss(0, 2)) for level in levels]
+    path = points(*(f"A{position}={value}" for position, value in enumerate(values)))
+    first, second = find_drifts(arrange_trend(path), is_exact=False)
+    assert first.change.after == second.change.before == compute_median(values[60:200])
+    assert first.change.evidence.startswith(f"{format_change(first.change.before, first.change.after)}: a step of")
+
+
+def test_a_level_that_wanders_far_is_that_of_the_runs_next_to_the_step() -> None:
+    chance = random.Random(7)
+    levels = [1000] * 60 + [1020 + 2 * index for index in range(100)]
+    path = points(*(f"A{at}={round(level + chance.gauss(0, 1))}" for at, level in enumerate(levels)))
+    for drift in find_drifts(arrange_trend(path), is_exact=False):
+        assert (drift.change.after > drift.change.before) == drift.goes_up
+        assert drift.change.before < drift.change.after
 
 
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=25), st.integers(0, 30))

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from service.rules.drift_map.layout import MapDrift, arrange_drifts
 from service.schemas.history import Cause, SettingChange
-from service.schemas.triage import EventDirection
+from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
 from service.web.charts.drift_map import (
     CALLOUT,
@@ -26,6 +26,7 @@ def event(identity: str, **changes: object) -> MapEvent:
     values: dict[str, object] = {
         "id": identity,
         "subject": "subject",
+        "state": State.NEW,
         "cause": Cause.COMMIT,
         "direction": EventDirection.REGRESSION,
         "confirmed": True,
@@ -102,6 +103,14 @@ def test_a_setting_is_called_out_with_its_new_value_over_the_whole_height() -> N
     assert callout.end == drawn.grid_bottom
 
 
+@pytest.mark.parametrize(("state", "mark"), [(State.EXPECTED, "expected: "), (State.FIXED, "fixed: "), (State.NEW, "")])
+def test_a_label_says_that_an_event_is_decided_because_the_inbox_no_longer_lists_it(state: State, mark: str) -> None:
+    decided = event("one", state=state)
+    (callout,) = draw([drift("case", 30, event="one")], [decided]).callouts
+    assert callout.what == f"{mark}{FIFTY} minor faults"
+    assert callout.short == (f"{mark}{FIFTY}" if mark else f"{FIFTY} minor faults")
+
+
 def test_a_value_that_is_not_public_is_not_called_out() -> None:
     (callout,) = draw([drift("a", 30, event="one")], [], [kernel("one", after="(hidden)")]).callouts
     assert callout.what == "kernel 5.15 → (hidden)"
@@ -155,7 +164,7 @@ def test_the_line_of_an_event_ends_at_its_case() -> None:
     (row,) = (row for row in drawn.rows if row.name == "b[n=1]")
     assert callout.end == row.top + 12
     assert callout.what == f"{FIFTY} minor faults"
-    assert callout.rest == " in b[n=1] and 3 more · Reuse the arena (Ada)"
+    assert callout.rest == " in b[n=1] and 3 more series · Reuse the arena (Ada)"
 
 
 def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author() -> None:
@@ -164,7 +173,7 @@ def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author()
     for column in (18, 40):
         drawn = draw([drift("b[n=1]", column, event="one")], [event("one", blamed=blamed)])
         (callout,) = drawn.callouts
-        assert callout.rest.startswith(" in b[n=1] and 3 more · Reuse the arena of the t")
+        assert callout.rest.startswith(" in b[n=1] and 3 more series · Reuse the arena of the t")
         assert callout.rest.endswith("… (Ada)")
         lengths.append(len(callout.what + callout.rest))
     assert lengths[0] <= 84 < lengths[1] <= 120, "the text is as long as its column leaves room"

@@ -239,3 +239,29 @@ def test_what_another_tool_measured_cannot_be_reproduced_and_the_worst_case_come
         assert re.findall(r"faultwatch compare (\w+) ", html.partition("data-copy")[0]) == ["w1", "w2", "w0"]
         only_foreign = page(client, f"/compare?base={reports.commit(2)}&head={reports.commit(3)}&workload=foreign")
         assert "Reproduce" not in only_foreign
+
+
+def test_unchanged_commits_are_not_undecided_where_their_history_has_no_drift(tmp_path: Path) -> None:
+    levels = (18_033, 18_036, 18_034, 18_035, 18_033, 18_036, 18_032, 18_035)
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*(reports.report(number, level) for number, level in enumerate(levels, start=1)))
+        html = page(client, f"/compare?base={reports.commit(7)}&head={reports.commit(8)}&show=all")
+        assert "0 of 1 case are worse, 0 better, 0 the same, 1 without a drift." in html
+        assert ">no drift</span>" in html
+        assert "undecided" not in html
+
+
+def test_a_suspected_change_precedes_larger_differences_without_a_drift(tmp_path: Path) -> None:
+    restless = (100, 180, 101, 179, 100, 181, 102, 180, 99, 181) * 2
+    with application(tmp_path) as app:
+        client = app.test_client()
+        cases = {
+            "restless": (*restless, 100, 180),
+            "suspected": (*(1000 + number % 3 for number in range(20)), 1000, 1040),
+        }
+        for name, levels in cases.items():
+            case = Case(workload=name, definition="0" * 16)
+            Api(client).send(*(reports.report(number, level, case=case) for number, level in enumerate(levels, 1)))
+        rows = client.get(f"/compare.json?base={reports.commit(21)}&head={reports.commit(22)}").json["rows"]
+        assert [row["case"] for row in rows if row["verdict"]["metric"] == "minor-faults"] == ["suspected", "restless"]

@@ -46,6 +46,16 @@ def test_the_setting_that_moved_the_counts_is_called_out(client: FlaskClient) ->
     assert any("MALLOC_CONF not set → dirty_decay_ms:0" in text for text in texts)
 
 
+def test_the_key_counts_the_changes_of_settings_that_moved_nothing(tmp_path: Path) -> None:
+    calm = history.NEW.model_copy(update={"settings": {**history.NEW.settings, "kernel.release": "6.12.10"}})
+    with application(tmp_path, history.send) as app:
+        client = app.test_client()
+        assert "moved nothing" not in read(client, "/map")
+        run = history.report(len(history.TITLES) - 1, history.NEW, again=True)
+        history.send(client, [run.model_copy(update={"environment": calm, "run_id": history.run_id(300)})])
+        assert "dashed: setting that moved something; 1 other change of settings moved nothing" in read(client, "/map")
+
+
 def test_the_map_of_a_subject_and_of_none(client: FlaskClient) -> None:
     assert f"All events of {history.SUBJECT}" in read(client, f"/subjects/{history.SUBJECT}")
     answer = client.get("/subjects/nobody", headers={"Accept": "text/html"})

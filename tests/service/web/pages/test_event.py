@@ -163,6 +163,35 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
         assert client.post("/silences/end", data=form | {"silence": unknown}, headers=HERE).status_code == 404
 
 
+def test_a_series_is_silenced_on_its_own_page_whether_or_not_it_has_a_drift(client: FlaskClient) -> None:
+    drifting = {item["series_id"] for item in client.get("/api/v1/drifts").json["items"]}
+    calm = next(item["id"] for item in client.get("/api/v1/series").json["items"] if item["id"] not in drifting)
+    assert f'action="/series/{calm}/silence"' in page(client, f"/series/{calm}")
+    form = {"author": "Ada", "reason": "noisy", "days": "7"}
+    client.post(f"/series/{calm}/silence", data=form, headers=HERE)
+    source = page(client, f"/series/{calm}")
+    assert "Silenced until" in source
+    assert f'action="/series/{calm}/silence"' not in source
+
+
+def test_an_event_is_assigned_and_silenced_on_its_own_page(client: FlaskClient) -> None:
+    event_id = improvement(client)
+    form = {"event": event_id, "list": f"/events/{event_id}", "author": "Ada"}
+    assert "nobody yet" in read(client, f"/events/{event_id}")
+    answer = client.post("/events/triage", data=form | {"action": "assign", "assignee": "Grace"}, headers=HERE)
+    assert answer.location == f"/events/{event_id}"
+    text = read(client, answer.location)
+    assert "1 event assigned." in text
+    assert "Grace: " in text
+    assert "nobody yet" not in text
+    answer = client.post("/events/triage", data=form | {"action": "silence"}, headers=HERE)
+    assert answer.status_code == 422
+    assert "Reason and until are required to silence" in answer.text
+    assert f'action="/events/{event_id}/decide"' in answer.text, "the page of the event, not the list"
+    client.post("/events/triage", data=form | {"action": "silence", "reason": "noisy"}, headers=HERE)
+    assert "silenced" in read(client, f"/events/{event_id}")
+
+
 def test_each_silence_is_on_a_page_of_the_list(client: FlaskClient) -> None:
     body = {"host": "*", "metric": "*", "author": "Ada", "reason": "a migration", "until": "2100-01-01T00:00:00Z"}
     for number in range(201):

@@ -52,6 +52,18 @@ def test_a_run_that_was_imported_has_no_command(client: FlaskClient) -> None:
     assert "faultwatch measure" not in read(client, f"/runs/{run}")
 
 
+def test_a_case_of_imported_results_without_a_drift_names_no_command(client: FlaskClient) -> None:
+    calm = history.CASE.model_copy(update={"definition": "e" * 16})
+    reports = [history.report(number, IMPORTED) for number in range(2)]
+    changes = [{"case": calm, "run_id": history.run_id(200 + number)} for number in range(2)]
+    history.send(client, [report.model_copy(update=change) for report, change in zip(reports, changes, strict=True)])
+    entries = client.get("/workloads.json").json
+    key = next(entry["key"] for entry in entries if entry["definition"] == calm.definition)
+    text = read(client, f"/cases/{key}")
+    assert "These results were imported, so no host can measure more commits" in text
+    assert "faultwatch history" not in text
+
+
 def test_a_bisect_of_imported_results_is_refused_before_it_is_queued(client: FlaskClient) -> None:
     form = {
         "subject": "copyd",

@@ -13,6 +13,7 @@ from service.web.rendering.change_counts import ChangeCounts
         (ChangeCounts(0, 0, 3), "Nothing changed in 3 cases."),
         (ChangeCounts(0, 0, 0), "Nothing was compared."),
         (ChangeCounts(0, 0, 1, 1, noun="series"), "0 of 2 series are worse, 0 better, 1 the same, 1 undecided."),
+        (ChangeCounts(0, 0, 1, without_drift=2), "0 of 3 cases are worse, 0 better, 1 the same, 2 without a drift."),
     ],
 )
 def test_the_counts_are_one_sentence(counts: ChangeCounts, sentence: str) -> None:
