@@ -28,6 +28,7 @@ from runner.contract.diagnosis import (
     FaultCause,
     LineRange,
 )
+from runner.contract.number_text import format_count
 from runner.contract.own_frame import find_own_frame, is_own_frame
 from runner.contract.profile import (
     COMPILED_MODULE,
@@ -78,6 +79,9 @@ _MIN_REMOVED_SHARE = 0.5
 _MIN_OPPOSITE_SHARE = 0.2
 """A changed line in the other direction is named if its faults changed by at least this share of the difference, and a
 part of this share has a say in whether the change acts indirectly."""
+_MIN_SPREAD, _MAX_CHANCE_FACTOR = 5, 2
+"""If two executions of one commit differ by at least this many faults, a difference of twice as many can be chance.
+Recording alone adds one or two."""
 _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
@@ -203,8 +207,24 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         changed_place=changed_place,
         opposite_place=opposite_place,
         is_indirect=is_indirect,
-        remarks=tuple(describe_work_without_faults(before, after)),
+        remarks=(*_describe_spread(before, after), *describe_work_without_faults(before, after)),
     )
+
+
+def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
+    """Return a remark if the difference is not larger than that of two executions of one commit; empty otherwise.
+
+    Each profile has the count of an execution that was not recorded, beside that of the recorded one.
+    """
+    spread = 0.0
+    for facts in (before, after):
+        count = facts.profile.find_value("page-faults")
+        if facts.profile.scope == "process" and facts.profile.processes == 1 and count is not None:
+            spread = max(spread, abs(facts.faults - count))
+    if spread < _MIN_SPREAD or not 0 < abs(after.faults - before.faults) <= _MAX_CHANCE_FACTOR * spread:
+        return ()
+    executions = f"Two executions of the same commit differ by {format_count(round(spread), 'fault')}"
+    return (f"{executions}, so this difference can be chance: `faultwatch compare` measures as many as it takes.",)
 
 
 def _relate_to_change(

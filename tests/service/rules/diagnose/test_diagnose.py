@@ -1022,6 +1022,36 @@ def test_remedies_for_relocations_fit_the_program_or_the_library(file: str, reme
     assert remedy in finding.remedies[0].text
 
 
+def test_a_library_that_the_program_loads_again_and_again_is_to_stay_loaded() -> None:
+    plugin = relocated(1_000, file="plugin.so")
+    relocating, loading = (Frame(function=name, module=LINKER) for name in ("_dl_relocate_object", "_dl_open"))
+    made = plugin.model_copy(
+        update={
+            "frames": (*FRAMES, loading, relocating, Frame(function="schedule", module="[kernel]")),
+            "faults": stacks(StackKind.FAULTS, {(MAIN, len(FRAMES), len(FRAMES) + 1): 1_000}),
+        }
+    )
+    assert "keep it loaded" in findings(made)[0].remedies[0].text
+
+
+def test_a_program_that_starts_more_processes_is_to_keep_one_running() -> None:
+    made = relocated(1_000)
+    assert made.anatomy is not None
+    forking = made.model_copy(update={"anatomy": made.anatomy.model_copy(update={"forks": 20})})
+    assert "one process that keeps running" in findings(forking, relocated(300))[0].remedies[0].text
+
+
+@pytest.mark.parametrize(("call", "advice"), [("prctl", "PR_SET_THP_DISABLE"), ("advise against", "MADV_NOHUGEPAGE")])
+def test_a_program_that_forbids_huge_pages_is_not_to_do_so(call: str, advice: str) -> None:
+    forbidding = touched_by_pages(16_384).model_copy(
+        update={"census": Census(source="tracepoints", calls={}, advice={advice: 1})}
+    )
+    (finding,) = findings(forbidding, touched_by_pages(32, cost=0.1))
+    assert call in finding.remedies[0].text
+    assert any(f"with {advice}: 0 → 1" in line for line in finding.evidence)
+    assert len(finding.remedies) == 1
+
+
 def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
     (finding,) = findings(relocated(400), relocated(300))
     assert finding.price == pytest.approx(0.1)

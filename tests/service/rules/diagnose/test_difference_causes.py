@@ -622,3 +622,30 @@ def test_what_the_kernel_copies_for_a_system_call_belongs_to_the_line_that_reads
 
     (part,) = explain(made(10), made(1_000)).parts
     assert part.place == f"{FRAMES[0].function} at {FRAMES[0].file}:{FRAMES[0].line}"
+
+
+def test_who_drops_the_pages_of_a_file_is_named() -> None:
+    drop = Frame(function="done", module="prog", file="src/scan.c", line=15)
+    returned = StackProfile(
+        kind=StackKind.RETURNED,
+        samples=2_000,
+        period=1,
+        total=2_000,
+        call_graph="dwarf",
+        stacks=(Stack(frames=(3, 4), weight=2_000),),
+    )
+    dropped: Row = (Memory.FILE_DATA, Touch.AFTER_MADVISE, "/srv/data.bin", GROW, 2_000)
+    frames = (*FRAMES, drop, Frame(function="madvise", module="[kernel]"))
+    after = profiled(dropped).model_copy(update={"frames": frames, "returned": returned})
+    sentence = explain(profiled(new(10)), after).parts[0].sentence
+    assert sentence == "has more faults on pages of data.bin that madvise had dropped (from done at src/scan.c:15)"
+
+
+def test_a_difference_that_two_executions_of_one_commit_have_as_well_can_be_chance() -> None:
+    def made(n_faults: int, n_counted: int) -> Profile:
+        return profiled(new(n_faults)).model_copy(update={"readings": {"page-faults": Reading(value=n_counted)}})
+
+    (remark,) = explain(made(210, 202), made(196, 196)).remarks
+    assert remark.startswith("Two executions of the same commit differ by 8 faults, so this difference can be chance")
+    assert explain(made(210, 202), made(400, 400)).remarks == ()
+    assert explain(made(210, 211), made(211, 212)).remarks == (), "a count that repeats shows a single fault"
