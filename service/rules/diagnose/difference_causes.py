@@ -29,7 +29,7 @@ from runner.contract.diagnosis import (
     LineRange,
 )
 from runner.contract.number_text import format_count
-from runner.contract.own_frame import find_own_frame, is_own_frame
+from runner.contract.own_frame import find_own_frame, is_own_frame, shorten_source_path
 from runner.contract.profile import (
     COMPILED_MODULE,
     AllocatingLine,
@@ -207,8 +207,58 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
         changed_place=changed_place,
         opposite_place=opposite_place,
         is_indirect=is_indirect,
-        remarks=(*_describe_spread(before, after), *describe_work_without_faults(before, after)),
+        remarks=(
+            *_describe_spread(before, after),
+            *_describe_exchange(before, after, ranked_parts),
+            *(() if changed_place or is_indirect else _describe_nearest_change(ranked_parts, after, changed_lines)),
+            *describe_work_without_faults(before, after),
+        ),
     )
+
+
+def _describe_exchange(before: Facts, after: Facts, parts: Sequence[DifferencePart]) -> tuple[str, ...]:
+    """Return a remark on the lines with the largest changes if these add up to nothing; empty otherwise."""
+    if parts:
+        return ()
+    changes = compare_innermost_lines((before.profile, after.profile))
+    growths = {place: change.growth for place, change in changes}
+    if max(growths.values(), default=0) < _MIN_OPPOSITE_FAULTS:
+        return ()
+    gained, lost = (choose(growths, key=lambda place: (growths[place], place)) for choose in (max, min))
+    sides = " and ".join(
+        f"{format_place(place)} {word} {abs(growths[place]):,}" for place, word in ((gained, "gained"), (lost, "lost"))
+    )
+    return (f"The faults of the same kinds are at other lines: {sides}.",)
+
+
+def _describe_nearest_change(
+    parts: Sequence[DifferencePart], after: Facts, changed_lines: ChangedLines
+) -> tuple[str, ...]:
+    """Return a remark on the changed line nearest to the line that leads to the first part; empty if there is none.
+
+    It is the line that gives back or requests the memory, or else the one that faults.
+    """
+    if not parts:
+        return ()
+    part = parts[0]
+    places = [(part.source_file, part.source_line)]
+    if part.faults > 0:
+        calls = _list_returning_calls(part.cause, part.file, part.faults, after)
+        if part.cause is FaultCause.NEW_MEMORY:
+            frame = after.find_requesting_place(find_own_caller)
+        else:
+            frame = after.find_returning_place(find_own_caller, *calls) if calls else None
+        if frame is not None:
+            places.insert(0, (frame.file, frame.line))
+    for file, line in places:
+        ranges = changed_lines.get(file)
+        if line and ranges:
+            nearest = min(
+                (min(max(line, first), last) for first, last in ranges), key=lambda number: abs(number - line)
+            )
+            name = shorten_source_path(file)
+            return (f"Of the changed lines, {name}:{nearest} is the nearest to {name}:{line}.",)
+    return ()
 
 
 def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:

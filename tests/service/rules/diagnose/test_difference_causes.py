@@ -649,3 +649,39 @@ def test_a_difference_that_two_executions_of_one_commit_have_as_well_can_be_chan
     assert remark.startswith("Two executions of the same commit differ by 8 faults, so this difference can be chance")
     assert explain(made(210, 202), made(400, 400)).remarks == ()
     assert explain(made(210, 211), made(211, 212)).remarks == (), "a count that repeats shows a single fault"
+
+
+def test_the_changed_line_nearest_to_the_one_that_gives_memory_back_is_a_hint() -> None:
+    """Which line of its function decides that memory is given back does not stand on the stacks."""
+    request = Frame(function="request", module="prog", file="src/srv.c", line=18)
+    returned = StackProfile(
+        kind=StackKind.RETURNED,
+        samples=2_000,
+        period=1,
+        total=2_000,
+        call_graph="dwarf",
+        stacks=(Stack(frames=(3, 4), weight=2_000),),
+    )
+    frames = (*FRAMES, request, Frame(function="munmap", module="[kernel]"))
+    again: Row = (Memory.HEAP, Touch.AFTER_MUNMAP, "", GROW, 2_000)
+    after = profiled(again).model_copy(update={"frames": frames, "returned": returned})
+
+    def find_remarks(**lines: tuple[int, int]) -> tuple[str, ...]:
+        changed_lines = {f"src/{name}.c": (range_,) for name, range_ in lines.items()}
+        changed_lines["src/srv.h"] = ((1, 2),)
+        difference = diagnose_profile(
+            DiagnosisRequest(profile=after, before=profiled(new(10)), changed_lines=changed_lines)
+        ).difference
+        assert difference is not None
+        return difference.remarks
+
+    assert find_remarks(srv=(12, 15)) == ("Of the changed lines, src/srv.c:15 is the nearest to src/srv.c:18.",)
+    assert find_remarks(other=(12, 15)) == ()
+
+
+def test_faults_that_moved_between_lines_are_said_although_their_number_is_the_same() -> None:
+    before, after = (profiled(new(2_000), stacks={(0,): 1_000 + moved, (1,): 1_000 - moved}) for moved in (0, 900))
+    (remark,) = explain(before, after).remarks
+    assert remark.startswith("The faults of the same kinds are at other lines: ")
+    assert "gained 900 and" in remark
+    assert explain(before, before).remarks == ()
