@@ -32,8 +32,8 @@ _BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
 what starts it as several processes or threads. It is measured as a single process."""
 _TRAILING_VARIABLES = re.compile(rf"(?:{_VARIABLE})+$")
 """Variables of a makefile after the name of a program, as in ``./program$(EXE)``."""
-_QUOTED_PART = re.compile(r"``([^`]+)``|`([^`']+)[`']|'([^']+)'")
-"""A command within a sentence."""
+_QUOTED_PART = re.compile(r"``([^`]+)``|`((?:[^`']|'[^'`]*')+)`|`([^`']+)'|'([^']+)'")
+"""A command within a sentence. Between backticks, it may contain quotes itself."""
 _CONTINUATION = re.compile(r"\\\n\s*")
 _PLACEHOLDER = "..."
 _VARIABLE_FOLDER = re.compile(r"(?:\$\{?\w+\}?|\$\(\w+\)|~|\.{1,2}|/?path/to)/")
