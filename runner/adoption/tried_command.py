@@ -107,9 +107,13 @@ class TriedCommand(Struct, frozen=True):
 
     @property
     def ends_at_once(self) -> bool:
-        """Whether a command without an input takes as little CPU time as a program that has found nothing to do."""
+        """Whether a command without an input takes as little CPU time as a program that has found nothing to do.
+
+        A text that another command writes is too short to be an input.
+        """
         is_quick = self.is_nearly_start and self.cpu_seconds < _QUICK_START_SECONDS
-        return is_quick and not (self.run.file or self.run.is_server or self.run.is_test)
+        is_real_test = self.run.is_test and not self.run.reads_text
+        return is_quick and not (self.run.file or self.run.is_server or is_real_test)
 
     @property
     def is_like_start(self) -> bool:

@@ -92,6 +92,13 @@ def test_a_program_that_ends_at_once_without_an_input_is_said_to_do_nothing_but_
     assert describe_caveat(replace(with_file, faults=(279, 279), cpu_seconds=0.002)) == ""
 
 
+def test_a_short_text_of_a_document_with_which_a_program_ends_at_once_is_said_to_be_no_work() -> None:
+    run = {"may_do_nothing": True, "is_test": True, "reads_text": True}
+    reading = replace(tried("sh -c 'echo a | ./replace a b'", **run), faults=(253, 253), cpu_seconds=0.0026)
+    assert describe_caveat(reading).startswith("this measures little more than the program's start-up")
+    assert describe_caveat(replace(reading, faults=(32970, 32970), cpu_seconds=0.05)) == "", "it hashes a password"
+
+
 def test_an_example_that_only_imports_the_package_is_said_to_do_so() -> None:
     example = replace(tried("python examples/a.py", may_do_nothing=True, is_test=True), only_imports=True)
     assert describe_caveat(example).startswith("this measures little more than the import of the package")
