@@ -582,6 +582,8 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
         )
         == []
     ), "another build ran it"
+    server = TriedCommand(RunProposal("./srv -p {port}", obstacle="./srv is a server"), (), "./srv is a server")
+    assert _describe_rejected_commands(BuildAndRunChoice(proposal, idle, (server,))) == [], "it has its own remark"
 
 
 def test_a_test_that_hardly_works_may_be_replaced_by_a_driver_of_the_library() -> None:
