@@ -91,16 +91,20 @@ def list_runs_of_other_programs(
 ) -> list[tuple[RunProposal, RunProposal]]:
     """Return pairs of commands, with the small and with the larger file, of a few other programs that take the file.
 
+    Programs with work of their own, such as benchmarks, are left out.
+
     Parameters
     ----------
     runs
         The commands that a build suggests, the most promising first.
     """
-    own_program = get_program(tried_command.run)
+    all_runs = list(runs)
+    excluded_programs = {get_program(run) for run in all_runs if run.is_promising and not run.file}
+    excluded_programs.add(get_program(tried_command.run))
     runs_by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
-    for run in runs:
+    for run in all_runs:
         program = get_program(run)
-        is_other = program != own_program and program not in runs_by_program
+        is_other = program not in {*excluded_programs, *runs_by_program}
         larger_run = (
             replace_file(run, name_larger_file(run.file))
             if is_other and run.input_file == tried_command.run.file

@@ -66,6 +66,8 @@ def test_other_programs_get_the_file_too() -> None:
         RunProposal("./y . bench/a.md", input_file=file, needs_failures=True),
         RunProposal("./z bench/b.md", input_file="bench/b.md"),
         RunProposal("./w", may_do_nothing=True),
+        RunProposal("./bench"),  # it has work of its own, and may take long for it
+        RunProposal("./bench bench/a.md", input_file=file),
         *(RunProposal(f"./more{number} bench/a.md", input_file=file) for number in range(5)),
     ]
     pairs = list_runs_of_other_programs(runs, SMALL)
