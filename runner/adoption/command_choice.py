@@ -23,8 +23,8 @@ _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
 _ERRATIC_RATIO = 1.5
 """A count whose largest value is more than this many times its smallest is of little use."""
-_MAX_STEADY_SHARE = 0.0005
-"""A count is steady if its range is at most this share of it."""
+_MAX_STEADY_SHARE = 0.002
+"""A count is steady if its range is at most this share of it: a tenth of a rise of 2 %, which is then soon proven."""
 _MIN_START_RANGE_RATIO = 3
 """A program has also read its input if its count is higher with it, and without it varies over a range more than this
 many times as wide."""
