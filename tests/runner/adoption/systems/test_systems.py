@@ -768,6 +768,11 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
         ("node --single-threaded --predictable bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded --predictable bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
         (
+            "node --single-threaded --predictable bin/minjs . x test/input/a.js",
+            "test/input/a.js",
+            "bin/minjs",
+        ),
+        (
             "node --single-threaded --predictable bin/minjs test/input/a.js faultwatch-output.js",
             "test/input/a.js",
             "bin/minjs",
