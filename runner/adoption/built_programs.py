@@ -297,7 +297,7 @@ def _propose_documented_command(start_command: str, command: DocumentedCommand) 
         )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
-    return RunProposal(line, input_file=command.file, file_may_change=command.reads_changed_file)
+    return RunProposal(line, input_file=command.file, program=start_command, file_may_change=command.reads_changed_file)
 
 
 def add_file_runs(

@@ -359,9 +359,7 @@ def _get_program_or_script(run: RunProposal) -> str:
     """Return the program of a command, or the script that an interpreter executes."""
     if run.program:
         return run.program
-    words = run.command.replace("'", " ").split()
-    if words[:3] == ["sh", "-c", "exec"]:  # a shell redirects the program's standard input
-        return words[3]
+    words = run.command.split()
     # If the command has a file, a word with such a suffix may be that file.
     scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
     return scripts[0] if scripts and not run.file else words[0]

@@ -1126,7 +1126,7 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
     program_word = re.search(rf"(?<!\S){re.escape(program)}(?!\S)", run.command)
     start = run.command[: program_word.end()] if program_word else program  # with its interpreter, if it has one
     start += f" {argument}" if argument else ""
-    return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
+    return replace(run, command=build_shell_command(f"exec {start} < {run.file}"), program=program)
 
 
 def _add_argument(command: str, argument: str) -> str:
