@@ -85,6 +85,11 @@ def test_a_recipe_may_have_variables_before_and_after_the_name_of_its_program(st
     assert command.arguments == ("--std", "test/a.fq")
 
 
+def test_a_command_that_go_builds_and_starts_is_found() -> None:
+    (command,) = find("test: lint\n\tgo run ./cmd/sorter -resolve ./test/a.fq\n", "Makefile")
+    assert command.arguments == ("-resolve", "test/a.fq")
+
+
 @pytest.mark.parametrize("start", ["mpirun -np 4", "mpiexec -n <px*py>", "srun", "OMP_NUM_THREADS=8 time"])
 def test_a_command_that_starts_several_processes_or_threads_is_found(start: str) -> None:
     (command,) = find(f"Type `{start} ./sorter --std test/a.fq' to begin.")
