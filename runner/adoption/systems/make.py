@@ -127,10 +127,13 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
         and name not in outside_targets
         and name not in targets
     ][:_MAX_PARTS]
+    goals_by_target = {name: " ".join(sorted(programs)) for name, programs in programs_by_target.items()}
     return [
         BuildProposal(
             "Make",
-            build_shell_command(*copy_steps, f"make{folder_option} {JOBS_OPTION} {goals or target}".rstrip()),
+            build_shell_command(
+                *copy_steps, f"make{folder_option} {JOBS_OPTION} {goals_by_target.get(target, target)}".rstrip()
+            ),
             ("make",),
             # The target with the project's name builds only the program of that name.
             builds_tests=target.startswith("bench")
@@ -139,7 +142,6 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
             depth=file.count("/"),
         )
         for target in [*targets, *part_targets, *last_targets]
-        for goals in [" ".join(sorted(programs_by_target.get(target, ())))]
     ]
 
 
