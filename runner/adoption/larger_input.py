@@ -60,7 +60,7 @@ def propose_larger_input(
         or does_enough_work(tried_command, start_faults)
     ):
         return None
-    seconds = max(tried_command.seconds, 0.001)  # a divisor
+    seconds = max(tried_command.work_seconds, 0.001)  # a divisor
     n_rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
@@ -159,7 +159,7 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     start_faults
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
-    if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
+    if not larger_result.did_work or larger_result.work_seconds > SLOW_SECONDS:
         return False
     spread = max(larger_result.faults) - min(larger_result.faults)
     added_faults = min(larger_result.faults) - max(small_result.faults)

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.adoption.larger_input import (
     count_runtime_faults,
@@ -95,6 +96,9 @@ def test_a_larger_input_is_worth_its_step_only_if_it_takes_much_more_work_and_th
     def take(*faults: int, seconds: float = 0.1) -> TriedCommand:
         return TriedCommand(SMALL.run, faults, seconds=seconds)
 
+    loaded = replace(take(700, 700, seconds=6.0), cpu_seconds=1.5)
+    assert does_more_work(loaded, SMALL), "the load of the host prolongs it"
+    assert not does_more_work(replace(loaded, cpu_seconds=3.0), SMALL)
     assert does_more_work(take(700, 700), SMALL)
     assert not does_more_work(take(), SMALL), "it is refused"
     assert not does_more_work(take(80, 80), SMALL)
