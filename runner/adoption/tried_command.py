@@ -129,7 +129,7 @@ class TriedCommand(Struct, frozen=True):
     @property
     def only_computes(self) -> bool:
         """Whether the command takes no more faults than the start of a native program, although it computes."""
-        return bool(self.faults) and min(self.faults) < _START_FAULTS and self.cpu_seconds >= START_CPU_SECONDS
+        return bool(self.faults) and min(self.faults) < _RUNTIME_START_FAULTS and self.cpu_seconds >= START_CPU_SECONDS
 
     @property
     def is_nearly_start(self) -> bool:
