@@ -56,6 +56,8 @@ _SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
 """The suffix of the sources of programs that an interpreter or a virtual machine executes; ``.py`` for all others."""
 _ANY_EXPRESSION = "."
 """An expression that matches in every file, for programs that take one before their file, such as grep and jq."""
+_REPLACEMENT = f"{_ANY_EXPRESSION} x"
+"""An expression and what takes the place of each match, for programs that take both before their file."""
 BENCHMARK_TIME = "10x"
 """How long Google Benchmark repeats each benchmark: exactly ten iterations."""
 
@@ -295,7 +297,7 @@ def _propose_documented_command(start_command: str, command: DocumentedCommand) 
         )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
-    return RunProposal(line, input_file=command.file, file_may_change=command.reads_changed_file)
+    return RunProposal(line, input_file=command.file, program=start_command, file_may_change=command.reads_changed_file)
 
 
 def add_file_runs(
@@ -374,15 +376,16 @@ def list_file_runs(
             *(_add_expression(start_command, run) for run in input_runs),
             *stand_ins,
             *(_add_expression(start_command, run) for run in stand_ins),
-            # If one file fails with an output file, so do the others.
+            # If one file fails with a replacement too, or with an output file, so do the others.
+            *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_ins)[:1]),
             *(_add_output(run) for run in (input_runs or stand_ins)[:1]),
         ]
     return runs
 
 
-def _add_expression(start_command: str, run: RunProposal) -> RunProposal:
+def _add_expression(start_command: str, run: RunProposal, expression: str = _ANY_EXPRESSION) -> RunProposal:
     """Insert an expression before the file of a command, for programs that refuse a file without one."""
-    return replace(run, command=f"{start_command} {_ANY_EXPRESSION} {run.file}", needs_failures=True)
+    return replace(run, command=f"{start_command} {expression} {run.file}", needs_failures=True)
 
 
 def _add_output(run: RunProposal) -> RunProposal:

@@ -23,8 +23,8 @@ _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
 _ERRATIC_RATIO = 1.5
 """A count whose largest value is more than this many times its smallest is of little use."""
-_MAX_STEADY_SHARE = 0.0005
-"""A count is steady if its range is at most this share of it."""
+_MAX_STEADY_SHARE = 0.002
+"""A count is steady if its range is at most this share of it: a tenth of a rise of 2 %, which is then soon proven."""
 _MIN_START_RANGE_RATIO = 3
 """A program has also read its input if its count is higher with it, and without it varies over a range more than this
 many times as wide."""
@@ -359,9 +359,7 @@ def _get_program_or_script(run: RunProposal) -> str:
     """Return the program of a command, or the script that an interpreter executes."""
     if run.program:
         return run.program
-    words = run.command.replace("'", " ").split()
-    if words[:3] == ["sh", "-c", "exec"]:  # a shell redirects the program's standard input
-        return words[3]
+    words = run.command.split()
     # If the command has a file, a word with such a suffix may be that file.
     scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
     return scripts[0] if scripts and not run.file else words[0]

@@ -427,7 +427,7 @@ class FirstMeasurement:
     def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
         run = tried_command.run
-        takes_too_long = tried_command.timed_out or tried_command.seconds > MAX_SECONDS
+        takes_too_long = tried_command.timed_out or tried_command.work_seconds > MAX_SECONDS
         if takes_too_long and not (run.file or run.is_test or run.is_server):
             return self._try_shorter_run(proposal, tried_command, tree)
         return self._try_more_rounds(proposal, tried_command, tree)
@@ -516,7 +516,7 @@ class FirstMeasurement:
             if not command:
                 break
             result = self._try_run(proposal, replace(best_result.run, command=command), tree)
-            if not result.faults or result.seconds > SLOW_SECONDS:
+            if not result.faults or result.work_seconds > SLOW_SECONDS:
                 break
             best_result = result
         return best_result
@@ -1126,7 +1126,7 @@ def redirect_file_to_input(run: RunProposal, argument: str = "") -> RunProposal:
     program_word = re.search(rf"(?<!\S){re.escape(program)}(?!\S)", run.command)
     start = run.command[: program_word.end()] if program_word else program  # with its interpreter, if it has one
     start += f" {argument}" if argument else ""
-    return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
+    return replace(run, command=build_shell_command(f"exec {start} < {run.file}"), program=program)
 
 
 def _add_argument(command: str, argument: str) -> str:

@@ -26,14 +26,14 @@ _MAX_COMMANDS = 4
 _LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
 """What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
 _VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
-_LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+"
+_LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+|go run"
 _BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
 """What may stand before a program: variables of a makefile, which usually are empty (``$(EMULATOR) ./program``), and
-what starts it as several processes or threads. It is measured as a single process."""
+what starts it as several processes or threads, or builds it first. It is measured as a single process."""
 _TRAILING_VARIABLES = re.compile(rf"(?:{_VARIABLE})+$")
 """Variables of a makefile after the name of a program, as in ``./program$(EXE)``."""
-_QUOTED_PART = re.compile(r"``([^`]+)``|`([^`']+)[`']|'([^']+)'")
-"""A command within a sentence."""
+_QUOTED_PART = re.compile(r"``([^`]+)``|`((?:[^`']|'[^'`]*')+)`|`([^`']+)'|'([^']+)'")
+"""A command within a sentence. Between backticks, it may contain quotes itself."""
 _CONTINUATION = re.compile(r"\\\n\s*")
 _PLACEHOLDER = "..."
 _VARIABLE_FOLDER = re.compile(r"(?:\$\{?\w+\}?|\$\(\w+\)|~|\.{1,2}|/?path/to)/")

@@ -47,8 +47,10 @@ _MANUAL_FOLDER = re.compile(r"(?:docs?|documentation|manual)(?:/|$)")
 _ABOUT_PROJECT = re.compile(
     r"license|licence|copying|readme|change|news|history|todo|contributing|cmakelists|requirements", re.IGNORECASE
 )
-_WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
-"""Inputs that a program is expected to refuse."""
+_WRONG_INPUT = re.compile(
+    r"error|invalid|malformed|corrupt|crash|fuzz|fail|expect|(?<![a-z])(?:bad|wrong|err)(?![a-z])"
+)
+"""Inputs that a program is expected to refuse, and files with what it is expected to print."""
 _DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
 _RENDERED_KINDS = frozenset({"html", "xml", "tex"})
 """Suffixes of files that a program may make from documents."""

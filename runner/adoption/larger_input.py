@@ -60,7 +60,7 @@ def propose_larger_input(
         or does_enough_work(tried_command, start_faults)
     ):
         return None
-    seconds = max(tried_command.seconds, 0.001)  # a divisor
+    seconds = max(tried_command.work_seconds, 0.001)  # a divisor
     n_rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
@@ -91,16 +91,20 @@ def list_runs_of_other_programs(
 ) -> list[tuple[RunProposal, RunProposal]]:
     """Return pairs of commands, with the small and with the larger file, of a few other programs that take the file.
 
+    Programs with work of their own, such as benchmarks, are left out.
+
     Parameters
     ----------
     runs
         The commands that a build suggests, the most promising first.
     """
-    own_program = get_program(tried_command.run)
+    all_runs = list(runs)
+    excluded_programs = {get_program(run) for run in all_runs if run.is_promising and not run.file}
+    excluded_programs.add(get_program(tried_command.run))
     runs_by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
-    for run in runs:
+    for run in all_runs:
         program = get_program(run)
-        is_other = program != own_program and program not in runs_by_program
+        is_other = program not in {*excluded_programs, *runs_by_program}
         larger_run = (
             replace_file(run, name_larger_file(run.file))
             if is_other and run.input_file == tried_command.run.file
@@ -155,7 +159,7 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
     start_faults
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
-    if not larger_result.did_work or larger_result.seconds > SLOW_SECONDS:
+    if not larger_result.did_work or larger_result.work_seconds > SLOW_SECONDS:
         return False
     spread = max(larger_result.faults) - min(larger_result.faults)
     added_faults = min(larger_result.faults) - max(small_result.faults)

@@ -107,9 +107,13 @@ class TriedCommand(Struct, frozen=True):
 
     @property
     def ends_at_once(self) -> bool:
-        """Whether a command without an input takes as little CPU time as a program that has found nothing to do."""
+        """Whether a command without an input takes as little CPU time as a program that has found nothing to do.
+
+        A text that another command writes is too short to be an input.
+        """
         is_quick = self.is_nearly_start and self.cpu_seconds < _QUICK_START_SECONDS
-        return is_quick and not (self.run.file or self.run.is_server or self.run.is_test)
+        is_real_test = self.run.is_test and not self.run.reads_text
+        return is_quick and not (self.run.file or self.run.is_server or is_real_test)
 
     @property
     def is_like_start(self) -> bool:
@@ -125,7 +129,7 @@ class TriedCommand(Struct, frozen=True):
     @property
     def only_computes(self) -> bool:
         """Whether the command takes no more faults than the start of a native program, although it computes."""
-        return bool(self.faults) and min(self.faults) < _START_FAULTS and self.cpu_seconds >= START_CPU_SECONDS
+        return bool(self.faults) and min(self.faults) < _RUNTIME_START_FAULTS and self.cpu_seconds >= START_CPU_SECONDS
 
     @property
     def is_nearly_start(self) -> bool:

@@ -520,11 +520,12 @@ def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
     chosen_command = choice.tried_command
     if chosen_command.did_work and chosen_command.run.is_promising:
         return []
-    # Failures with an input file do not count, because it was only a guess that the program reads this file.
+    # Failures with an input file do not count, because it was only a guess that the program reads this file. A server
+    # that could not be loaded has a remark of its own.
     promising_failures = [
         tried_command
         for tried_command in choice.failures
-        if tried_command.run.is_promising and not tried_command.run.input_file
+        if tried_command.run.is_promising and not (tried_command.run.input_file or tried_command.run.is_server)
     ]
     failed_commands = [
         tried_command for tried_command in promising_failures if tried_command.run.command != chosen_command.run.command

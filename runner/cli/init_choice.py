@@ -857,6 +857,11 @@ def _explain_failure(
             "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
             f"{DRIVER_HINT.format('')}"
         )
+    elif failure.timed_out:
+        tip = (
+            "with --run, pass a command that takes a few seconds, for example with a smaller problem or input; or, "
+            f"{DRIVER_HINT.format('')}"
+        )
     module, _ = find_missing_module(failure.problem)
     if module:
         tip = (
@@ -864,7 +869,8 @@ def _explain_failure(
             f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module or interactive_result else "correct --run, or make --build create the files that it needs"
+        is_explained = module or interactive_result or failure.timed_out
+        tip = tip if is_explained else "correct --run, or make --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
     if network_error and not (interactive_result or module):
         tip = _NETWORK_HINT  # the programs may lack what the build could not download

@@ -212,7 +212,8 @@ class Builder(Struct, frozen=True):
     def extend_build(self, workload: Workload, tree: Path) -> Iterator[Path]:
         """Run the build command of a workload in a built tree, and yield the tree; restore the tree afterwards.
 
-        So a further step of a build can be tried without the steps before it.
+        So a further step of a build can be tried without the steps before it. Meanwhile, a session restores the tree to
+        its state after the step.
 
         Raises
         ------
@@ -231,6 +232,10 @@ class Builder(Struct, frozen=True):
                 raise BuildFailure(failure, build)
             if self.sandbox:
                 self.sandbox.change_owner(tree)
+            try:
+                write_record(tree.parent, keep_copy(tree.parent, build, workload.run.output_file))
+            except UnreadableTree as error:
+                raise BuildFailure(f"the tree {error}", build) from None
             yield tree
 
     @staticmethod

@@ -45,6 +45,8 @@ _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$",
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
 _LINKING = re.compile(r"\s-o\s*(?:\S*/)?(?:\$@|\$\(@\)|[\w-]+)(?:\s|$)")
 """A recipe that names a program without a suffix as the output of a compiler."""
+_STARTED_WORD = re.compile(r"(?:^|[;&|])[\s@+-]*([\w./-]+)(?=\s|[;&|]|$)", re.MULTILINE)
+"""The first word of a command in a recipe."""
 _USUAL_TARGETS = ("all", "benchmark", "benchmarks", "bench", "examples", "test", "tests")
 _MAKE_FOLDER = re.compile(r"\bmkdir((?:[ \t]+[^\s;&|<>]+)+)")
 _OWN_FOLDER = re.compile(r"(?!\.)\w[\w.-]*(?:/\w[\w.-]*)*/?")
@@ -58,7 +60,8 @@ _OUTSIDE_COMMAND = re.compile(
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to make the target with the project's name, then the default target, then other usual targets.
 
-    Targets that link a program, but which the default target does not need, come after them, all at once.
+    Where a target only runs programs, such as tests, these are made instead of it, unless the default target makes
+    them. Targets that link a program, but which the default target does not need, come after them, all at once.
     Targets that work outside of the tree are left out. Without a makefile at the top, the makefiles of several folders
     are proposed, because one may be for another operating system.
     """
@@ -95,9 +98,17 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     if default not in outside_targets:
         targets.append("")  # without a target, make builds its default
     targets += _choose_machine_targets(sources, folder, rules)
-    targets += [name for name in _USUAL_TARGETS if name in rules and name not in {*targets, *outside_targets}]
-    # Examples and tools are often made only if they are named.
     default_names = _collect_prerequisites(rules, default)
+    # A target that only runs a benchmark or tests would run them in each build: its programs are made instead.
+    programs_by_target = {name: programs for name in rules if (programs := _list_started_programs(rules[name]))}
+    targets += [
+        name
+        for name in _USUAL_TARGETS
+        if name in rules
+        and name not in {*targets, *outside_targets}
+        and not (name in programs_by_target and programs_by_target[name] <= default_names)
+    ]
+    # Examples and tools are often made only if they are named.
     other_targets = [
         name
         for name, rule in rules.items()
@@ -116,10 +127,13 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
         and name not in outside_targets
         and name not in targets
     ][:_MAX_PARTS]
+    goals_by_target = {name: " ".join(sorted(programs)) for name, programs in programs_by_target.items()}
     return [
         BuildProposal(
             "Make",
-            build_shell_command(*copy_steps, f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
+            build_shell_command(
+                *copy_steps, f"make{folder_option} {JOBS_OPTION} {goals_by_target.get(target, target)}".rstrip()
+            ),
             ("make",),
             # The target with the project's name builds only the program of that name.
             builds_tests=target.startswith("bench")
@@ -175,6 +189,14 @@ def _collect_prerequisites(rules: dict[str, "_Rule"], target: str) -> set[str]:
             name for target in new_names if target in rules for name in rules[target].prerequisites
         } - collected
     return collected
+
+
+def _list_started_programs(rule: "_Rule") -> set[str]:
+    """Return the prerequisites that a rule only starts, such as its tests; empty if it links a program of its own."""
+    if _LINKING.search(rule.recipe):
+        return set()
+    words = {word.removeprefix("./") for word in _STARTED_WORD.findall(rule.recipe)}
+    return words & rule.prerequisites
 
 
 class _Rule(Struct, dict=True):

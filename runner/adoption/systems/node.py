@@ -16,6 +16,7 @@ from runner.subject.package_managers import NPM
 
 _FILE = "package.json"
 _LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
+_BUILD_SCRIPT = "build"
 _BENCHMARKS = ("bench", "benchmark", "benchmarks", "perf")
 _DIRECT = re.compile(r"node( [\w./=@:-]+)+")
 """A script that is a single command of Node, which can be executed without npm."""
@@ -42,7 +43,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     scripts = _list_script_runs(package)
     # The package at the top may only be a workspace of packages in folders.
     runs = (*scripts, *_list_program_runs(package, PurePosixPath())) or _list_member_runs(sources)
-    has_build_script = "build" in _get_table(package, "scripts")
+    has_build_script = _BUILD_SCRIPT in _list_scripts(package)
     test_builds = _propose_tests(sources, package, runs_build_script=has_build_script)
     if not runs:
         return test_builds
@@ -81,7 +82,10 @@ def describe_missing_run(sources: Sources, files: Sequence[str]) -> str:
 
 def _propose_tests(sources: Sources, package: dict[str, Any], *, runs_build_script: bool) -> list[BuildProposal]:
     """Propose to run the tests of a package, which execute most of the code of a library."""
-    run = find_test_run(_list_scripts(package))
+    scripts = _list_scripts(package)
+    if runs_build_script:
+        del scripts[_BUILD_SCRIPT]  # a test script may run it first, but it is executed already, and tests nothing
+    run = find_test_run(scripts)
     if run is None:
         return []
     build = _propose_build(sources, package, (run,), needs_all_packages=True, runs_build_script=runs_build_script)
@@ -113,7 +117,7 @@ def _propose_build(
         else:
             steps.append(f"npm install {options} || {{ {_COPY_INDEX} && npm install --cache .npm {options}; }}")
     if runs_build_script:
-        steps.append("npm run build")
+        steps.append(f"npm run {_BUILD_SCRIPT}")
     if not steps:
         return BuildProposal("Node.js", "", ("node",), runs=runs)
     return BuildProposal("Node.js", build_shell_command(*steps), ("node", "npm"), _CACHE, runs)

@@ -81,8 +81,10 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
 
 def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
     commands = [run.command for run in list_commands([BuiltProgram("hexyl")], HEXYL)]
-    with_files = ["./hexyl README.md", "./hexyl . README.md", "./hexyl README.md faultwatch-output.md"]
-    assert commands == ["./hexyl", *with_files, "./hexyl --version", "./hexyl --help"]
+    with_file = ["./hexyl README.md", "./hexyl . README.md"]
+    # Programs that replace what matches an expression, and programs that write a file.
+    with_further_words = ["./hexyl . x README.md", "./hexyl README.md faultwatch-output.md"]
+    assert commands == ["./hexyl", *with_file, *with_further_words, "./hexyl --version", "./hexyl --help"]
 
 
 def test_an_example_gets_files_that_stand_in_for_inputs_only_if_there_is_no_other_program() -> None:

@@ -53,9 +53,9 @@ def test_a_stand_in_that_adds_little_is_said_to_measure_a_start() -> None:
 
 
 def test_a_program_that_reads_its_input_piece_by_piece_does_more_than_start() -> None:
-    result = replace(tried("./x a.bin", input_file="a.bin"), faults=(107, 107), cpu_seconds=0.03)
-    assert describe_caveat(result, 106) == ""
-    assert describe_caveat(replace(result, cpu_seconds=0.002), 106)
+    result = replace(tried("./x a.bin", input_file="a.bin"), faults=(157, 157), cpu_seconds=0.03)
+    assert describe_caveat(result, 156) == ""
+    assert describe_caveat(replace(result, cpu_seconds=0.002), 156)
     assert describe_caveat(replace(result, faults=(3010, 3010), cpu_seconds=0.1), 3000), "a runtime starts slowly"
 
 
@@ -75,6 +75,9 @@ def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_s
     assert "about as many as an empty program, however long it computes" in describe_caveat(
         replace(test, cpu_seconds=0.5)
     )
+    assert "about as many as an empty program" in describe_caveat(replace(test, faults=(131, 131), cpu_seconds=5.0)), (
+        "the runtime library of C++ starts too"
+    )
     assert describe_caveat(replace(test, faults=(266, 266), cpu_seconds=0.5)) == ""
     assert describe_caveat(replace(tried("./x a.json", input_file="a.json"), faults=(66, 66))) == ""
     in_shell = tried("sh -c 'cd a && mkdir -p b && exec ./x_test'", may_do_nothing=True, is_test=True)
@@ -90,6 +93,13 @@ def test_a_program_that_ends_at_once_without_an_input_is_said_to_do_nothing_but_
     assert describe_caveat(replace(filtering, faults=(900, 900))) == ""
     with_file = tried("target/release/choose 0 -i a.txt", input_file="a.txt")
     assert describe_caveat(replace(with_file, faults=(279, 279), cpu_seconds=0.002)) == ""
+
+
+def test_a_short_text_of_a_document_with_which_a_program_ends_at_once_is_said_to_be_no_work() -> None:
+    run = {"may_do_nothing": True, "is_test": True, "reads_text": True}
+    reading = replace(tried("sh -c 'echo a | ./replace a b'", **run), faults=(253, 253), cpu_seconds=0.0026)
+    assert describe_caveat(reading).startswith("this measures little more than the program's start-up")
+    assert describe_caveat(replace(reading, faults=(32970, 32970), cpu_seconds=0.05)) == "", "it hashes a password"
 
 
 def test_an_example_that_only_imports_the_package_is_said_to_do_so() -> None:

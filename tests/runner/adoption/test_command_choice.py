@@ -156,7 +156,9 @@ def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> Non
     assert has_tried_enough({**programs, "bin/print": [reading]}, "bin/test_copy")
 
 
-@pytest.mark.parametrize(("highest", "chosen"), [(7_103, "pytest test"), (7_150, "pytest test/test_except.py")])
+@pytest.mark.parametrize(
+    ("highest", "chosen"), [(7_103, "pytest test"), (7_110, "pytest test"), (7_150, "pytest test/test_except.py")]
+)
 def test_all_tests_are_measured_although_their_count_varies_by_a_few_faults_of_thousands(
     highest: int, chosen: str
 ) -> None:
@@ -267,7 +269,7 @@ def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
     ]
     importing = run('venv/bin/python -c "import p"', 800, 0, may_do_nothing=True)
     assert choose_best_command([*examples, importing]) is examples[1]
-    varying = replace(examples[1], faults=(2900, 2904, 2900))
+    varying = replace(examples[1], faults=(2900, 2920, 2900))
     assert choose_best_command([examples[0], varying, importing]) is examples[0]
     assert choose_best_command([*examples, first, importing]) is first
 
@@ -324,7 +326,7 @@ def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
     assert list_descriptions(given, runs) == [runs[1]]
 
 
-@pytest.mark.parametrize(("folder_faults", "command"), [((1500, 1507), "./x t/data"), ((600, 601), "./x t/data/b")])
+@pytest.mark.parametrize(("folder_faults", "command"), [((1500, 1507), "./x t/data"), ((600, 603), "./x t/data/b")])
 def test_a_program_that_works_on_folders_gets_the_folder_of_its_inputs(
     folder_faults: tuple[int, ...], command: str
 ) -> None:

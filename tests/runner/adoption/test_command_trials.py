@@ -516,6 +516,22 @@ def test_a_benchmark_a_suite_of_tests_or_a_program_of_mpi_that_takes_too_long_is
     assert [result.run.is_server for result in results] == [is_server]
 
 
+def test_a_program_of_mpi_whose_standard_input_is_a_file_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "runner.adoption.command_trials.list_needed_libraries",
+        lambda program: ("libmpi.so.40",) if program.name == "clover" else (),
+    )
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
+    )
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda _, __, run, ___: replace(run, obstacle="it listens"))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [RunProposal("./clover LICENSE", stand_in_file="LICENSE")]
+    with_file, redirected = first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)
+    assert redirected.run.command == "sh -c 'exec ./clover < LICENSE'"
+    assert [with_file.run.is_server, redirected.run.is_server] == [False, False]
+
+
 @pytest.mark.parametrize(("faults", "n_tried"), [((9, 9, 9), 1), ((), 2)])
 def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     faults: tuple[int, ...], n_tried: int, monkeypatch: pytest.MonkeyPatch

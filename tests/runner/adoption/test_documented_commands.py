@@ -29,6 +29,8 @@ def find(line: str, document: str = "README.md", **more: str) -> list[Documented
         ("%  sorter encode test/a.fq result.bin", "encode test/a.fq result.bin"),
         ("    sorter -P 1 1 1 -n 50 50 50", "-P 1 1 1 -n 50 50 50"),
         ("`sorter --size=1e6 -t 1`", "--size=1e6 -t 1"),
+        ("- sorter: `sorter 'test/a.fq' -t 1`", "test/a.fq -t 1"),
+        ("Both `sort' and `sorter -t 1 test/a.fq' work.", "-t 1 test/a.fq"),
     ],
 )
 def test_a_command_with_a_file_of_the_project_is_found(line: str, arguments: str) -> None:
@@ -83,6 +85,11 @@ def test_a_recipe_may_have_variables_before_and_after_the_name_of_its_program(st
     assert command.arguments == ("--std", "test/a.fq")
 
 
+def test_a_command_that_go_builds_and_starts_is_found() -> None:
+    (command,) = find("test: lint\n\tgo run ./cmd/sorter -resolve ./test/a.fq\n", "Makefile")
+    assert command.arguments == ("-resolve", "test/a.fq")
+
+
 @pytest.mark.parametrize("start", ["mpirun -np 4", "mpiexec -n <px*py>", "srun", "OMP_NUM_THREADS=8 time"])
 def test_a_command_that_starts_several_processes_or_threads_is_found(start: str) -> None:
     (command,) = find(f"Type `{start} ./sorter --std test/a.fq' to begin.")
@@ -116,6 +123,7 @@ def test_a_command_that_reads_a_written_text_is_found(line: str, writer: str) ->
         "cat ref | sorter salt",
         "echo x | sort",
         "echo `x` | sorter",
+        "- sorter: `echo \"with /path/\" | sorter '.*(/.*/)' '$1'`",
     ],
 )
 def test_a_text_that_needs_more_than_quotes_is_left_out(line: str) -> None:

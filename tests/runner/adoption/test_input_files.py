@@ -41,6 +41,8 @@ def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_
     assert list_inputs(listing({"examples/a.yaml": "", ".github/x.yaml": ""}), "yq") == ["examples/a.yaml"]
     wrong = dict.fromkeys(("tests/errors/a.json", "tests/bad-1.json", "tests/badge.json"), "")
     assert list_inputs(listing(wrong), "./parse") == ["tests/badge.json"], "the others are to be refused"
+    cases = dict.fromkeys(("tests/cases/a.html", "tests/expects/a.txt", "tests/expected/b.html"), "")
+    assert list_inputs(listing(cases), "./tidy") == ["tests/cases/a.html"], "the others are what it should print"
 
 
 def test_data_of_a_second_kind_is_an_input_too_and_pages_come_last() -> None:

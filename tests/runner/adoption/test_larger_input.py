@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.adoption.larger_input import (
     count_runtime_faults,
@@ -66,6 +67,8 @@ def test_other_programs_get_the_file_too() -> None:
         RunProposal("./y . bench/a.md", input_file=file, needs_failures=True),
         RunProposal("./z bench/b.md", input_file="bench/b.md"),
         RunProposal("./w", may_do_nothing=True),
+        RunProposal("./bench"),  # it has work of its own, and may take long for it
+        RunProposal("./bench bench/a.md", input_file=file),
         *(RunProposal(f"./more{number} bench/a.md", input_file=file) for number in range(5)),
     ]
     pairs = list_runs_of_other_programs(runs, SMALL)
@@ -93,6 +96,9 @@ def test_a_larger_input_is_worth_its_step_only_if_it_takes_much_more_work_and_th
     def take(*faults: int, seconds: float = 0.1) -> TriedCommand:
         return TriedCommand(SMALL.run, faults, seconds=seconds)
 
+    loaded = replace(take(700, 700, seconds=6.0), cpu_seconds=1.5)
+    assert does_more_work(loaded, SMALL), "the load of the host prolongs it"
+    assert not does_more_work(replace(loaded, cpu_seconds=3.0), SMALL)
     assert does_more_work(take(700, 700), SMALL)
     assert not does_more_work(take(), SMALL), "it is refused"
     assert not does_more_work(take(80, 80), SMALL)

@@ -546,6 +546,16 @@ def test_an_interactive_program_is_said_to_need_a_terminal(monkeypatch: pytest.M
         assert (error.value.remedy or "").startswith("a measured program has no terminal")
 
 
+def test_a_program_that_takes_too_long_is_said_to_need_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host({})
+    slow = TriedCommand(RunProposal("./clover"), (), "`./clover` did not finish within 20 s", timed_out=True)
+    monkeypatch.setattr(host, "try_runs", lambda *_: [slow])
+    for run in (None, "./clover"):
+        with pytest.raises(FaultwatchError, match="did not finish within 20 s") as error:
+            choose(host, monkeypatch, BuildProposal("Make", "make", runs=(slow.run,)), run=run)
+        assert (error.value.remedy or "").startswith("with --run, pass a command that takes a few seconds")
+
+
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
@@ -582,6 +592,8 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
         )
         == []
     ), "another build ran it"
+    server = TriedCommand(RunProposal("./srv -p {port}", obstacle="./srv is a server"), (), "./srv is a server")
+    assert _describe_rejected_commands(BuildAndRunChoice(proposal, idle, (server,))) == [], "it has its own remark"
 
 
 def test_a_test_that_hardly_works_may_be_replaced_by_a_driver_of_the_library() -> None:

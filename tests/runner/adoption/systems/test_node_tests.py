@@ -75,6 +75,15 @@ def test_a_package_without_a_module_has_its_tests() -> None:
     assert [run.command for run in tests.runs] == ["node --single-threaded --predictable test.js"]
 
 
+def test_the_build_script_is_no_test_although_the_test_script_runs_it() -> None:
+    scripts = {"build": "node support/bundle.js", "test": "npm run build && npm run unit", "unit": "node --test"}
+    assert node.propose(listing({"package.json": json.dumps({"scripts": scripts})})) == []
+    _, tests = node.propose(
+        listing({"package.json": json.dumps({"main": "x.js", "scripts": {**scripts, "unit": "mocha"}})})
+    )
+    assert [run.program for run in tests.runs] == ["node_modules/.bin/mocha"]
+
+
 def test_scripts_that_start_each_other_hundreds_of_times_are_read_once() -> None:
     scripts = {name: ";".join([f"npm run {other}"] * 500) for name, other in (("test", "a"), ("a", "b"), ("b", "c"))}
     assert find_test_run({**scripts, "c": "echo"}) is None

@@ -145,9 +145,19 @@ def test_a_script_at_the_top_that_starts_a_compiler_is_a_build() -> None:
 
 
 def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
-    text = "x := 1\nprogram: x.o\nbench: program\n\t./program\ntests:\n"
+    text = "x := 1\nprogram: x.o\nbench: meter.o\n\tcc -o bench meter.o\ntests:\n"
     commands = [proposal.command for proposal in make.propose(listing({"src/Makefile": text}))]
     assert commands == [f"sh -c 'make -C src -j$(nproc){target}'" for target in ("", " bench", " tests")]
+
+
+def test_the_programs_that_a_target_of_make_only_runs_are_made_instead_of_it() -> None:
+    text = (
+        "all: program\nprogram: x.o\nbench: ct/_check data\n\t@cp data d ; ct/_check -b $(FLAGS)\n"
+        "test: program\n\t./program -k x.c ; ./program -t x.gz\ntests: program.o\n\tprogram.old program.o\n"
+    )
+    builds = make.propose(listing({"Makefile": text}))
+    targets = [(build.command.partition("$(nproc)")[2].strip("' "), build.builds_tests) for build in builds]
+    assert targets == [("", False), ("all", False), ("ct/_check", True), ("tests", False), ("program", False)]
 
 
 def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_systems_first() -> None:
@@ -757,6 +767,11 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
         ("node --single-threaded --predictable bin/minjs", "", "bin/minjs"),
         ("node --single-threaded --predictable bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded --predictable bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
+        (
+            "node --single-threaded --predictable bin/minjs . x test/input/a.js",
+            "test/input/a.js",
+            "bin/minjs",
+        ),
         (
             "node --single-threaded --predictable bin/minjs test/input/a.js faultwatch-output.js",
             "test/input/a.js",
