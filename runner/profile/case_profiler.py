@@ -142,13 +142,16 @@ class Collector(Struct):
         period = recording_plan.compute_faults_period(expected_counts)
         permissions = self.permissions
         options = recording_plan.build_faults_options(
-            period, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes
+            period,
+            tracepoints=permissions.tracepoints,
+            error_codes=permissions.error_codes,
+            calls=recording_plan.select_calls(expected_counts),
         )
         plans = [RecordPlan(options, faults_file)]
         # If only some faults are recorded, the calls need a separate recording, because every call must be recorded.
         calls_file = self.scratch / "calls.data" if period > 1 and permissions.tracepoints else None
         if calls_file:
-            plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
+            plans.append(RecordPlan(recording_plan.build_calls_options(recording_plan.TRACED_CALLS), calls_file))
             self.remarks.append(
                 f"only one fault in {period} was recorded, so it is unknown which pages had already been touched"
             )
@@ -213,7 +216,8 @@ class Collector(Struct):
         n_calls = self._count_recorded_calls() if self.permissions.tracepoints else None
         with_calls = n_calls is not None and n_calls <= recording_plan.MAX_CALL_STACKS[self.call_graph]
         n_stacks = expected_counts.faults // period + (n_calls or 0) * with_calls
-        options = recording_plan.build_fault_stack_options(period, self.call_graph, with_calls=with_calls)
+        recorded_calls = recording_plan.select_calls(expected_counts) if with_calls else ()
+        options = recording_plan.build_fault_stack_options(period, self.call_graph, recorded_calls)
         expected_bytes = recording_plan.estimate_stack_bytes(n_stacks, 1, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)

@@ -1,6 +1,7 @@
 """Plans what perf records (events, periods, call graphs), so that recordings stay small."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -27,11 +28,13 @@ _MIN_CLOCK_NANOSECONDS = 100_000
 FILE_CALLS = ("ftruncate", "fallocate", "msync", "fsync", "fdatasync")
 """The system calls after which a page of a shared file that was present can fault again: they take it away, or
 write-protect it until its content is written to the file."""
-TRACED_CALLS = (
-    *("mmap", "munmap", "madvise", "brk", "mremap", "mprotect", "mlock", "mlock2", "mlockall", "prctl"),
-    *FILE_CALLS,
-)
-"""The system calls that allocate, release or protect memory, populate it without faults, or forbid huge pages."""
+COMMON_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
+"""The system calls that allocate or release memory."""
+TRACED_CALLS = (*COMMON_CALLS, "mprotect", "mlock", "mlock2", "mlockall", "prctl", *FILE_CALLS)
+"""All calls that are recorded: also those that protect memory, populate it without faults, or forbid huge pages."""
+_MIN_CPU_SECONDS = 0.05
+"""Of a program that takes less CPU time, in seconds, only the common calls are recorded: to attach to all of them takes
+half a second longer."""
 
 
 class ExpectedCounts(Struct, frozen=True):
@@ -71,7 +74,14 @@ def compute_clock_period(expected_counts: ExpectedCounts, call_graph: CallGraph)
     return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(nanoseconds, MAX_STACKS[call_graph]))
 
 
-def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:
+def select_calls(expected_counts: ExpectedCounts) -> tuple[str, ...]:
+    """Return the names of the system calls to record of a program: fewer of one that takes little CPU time."""
+    return TRACED_CALLS if expected_counts.cpu_seconds >= _MIN_CPU_SECONDS else COMMON_CALLS
+
+
+def build_faults_options(
+    period: int, *, tracepoints: bool, error_codes: bool, calls: Sequence[str] = TRACED_CALLS
+) -> tuple[str, ...]:
     """Return the options to record addresses of faults and, if each fault is recorded, tracepoints too.
 
     Parameters
@@ -85,7 +95,7 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
     # Without tracepoints, use the clock of strace, whose calls are merged with the faults by time.
     clock = () if tracepoints else ("-k", "mono")
     if tracepoints and period == 1:
-        events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints()]
+        events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints(calls)]
     return ("-d", "-c", str(period), *clock, *(word for event in events for word in ("-e", event)))
 
 
@@ -97,22 +107,22 @@ def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, .
     return ("-d", "-c", "1", *(word for event in (faults, *exact) for word in ("-e", event)))
 
 
-def build_calls_options() -> tuple[str, ...]:
+def build_calls_options(calls: Sequence[str] = COMMON_CALLS) -> tuple[str, ...]:
     """Return the options to record only the system calls."""
-    return ("-c", "1", *(word for event in _list_call_tracepoints() for word in ("-e", event)))
+    return ("-c", "1", *(word for event in _list_call_tracepoints(calls) for word in ("-e", event)))
 
 
-def build_fault_stack_options(period: int, call_graph: CallGraph, *, with_calls: bool) -> tuple[str, ...]:
+def build_fault_stack_options(period: int, call_graph: CallGraph, calls: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the options to record one in ``period`` faults with its stack and its address.
 
     Parameters
     ----------
-    with_calls
-        Whether to record each system call that allocates or releases memory with its stack, too.
+    calls
+        The names of the system calls to record with their stacks, too.
     """
-    calls = _list_call_tracepoints() if with_calls else ()
+    tracepoints = _list_call_tracepoints(calls) if calls else ()
     faults = f"page-faults/period={period},name=page-faults/"
-    events = (word for event in (faults, *calls) for word in ("-e", event))
+    events = (word for event in (faults, *tracepoints) for word in ("-e", event))
     return ("-d", "-c", "1", *events, "--call-graph", _describe_call_graph(call_graph))
 
 
@@ -125,6 +135,6 @@ def _describe_call_graph(call_graph: CallGraph) -> str:
     return "dwarf,8192" if call_graph == "dwarf" else call_graph  # with 8 KiB of the stack, from which perf unwinds it
 
 
-def _list_call_tracepoints() -> tuple[str, ...]:
+def _list_call_tracepoints(calls: Sequence[str]) -> tuple[str, ...]:
     # The address to which mremap has moved memory is known only when it returns.
-    return (*(f"syscalls:sys_enter_{name}" for name in TRACED_CALLS), "syscalls:sys_exit_mremap")
+    return (*(f"syscalls:sys_enter_{name}" for name in calls), "syscalls:sys_exit_mremap")
