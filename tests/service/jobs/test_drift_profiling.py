@@ -174,7 +174,7 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         (history.REGRESSION, Touch.AFTER_MADVISE, 9_000),
     ):
         sent = profile(
-            anatomy({touch: faults}, Memory.ANONYMOUS),
+            anatomy({touch: faults}, Memory.HEAP),
             readings={"sys-percent": 50},
             subject=history.SUBJECT,
             revision=history.revision(number),
