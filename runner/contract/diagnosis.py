@@ -138,6 +138,11 @@ class ChangedPlace(Strict):
     requests: bool = False
     """Whether the line calls what requests the memory that other lines then touch. It has no more faults itself."""
 
+    @property
+    def manages_memory(self) -> bool:
+        """Whether the line has no more faults itself, but calls what gives back or requests the memory that faults."""
+        return self.gives_back or self.requests
+
 
 class Difference(Strict):
     """The difference of two profiles in faults, whose parts add up to it."""
@@ -158,7 +163,8 @@ class Difference(Strict):
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""
     remarks: tuple[Line, ...] = ()
-    """What else the program does more or less than before, besides touching pages, as sentences."""
+    """Further facts about the difference, as sentences: whether it can be chance, which changed line is nearest, and
+    what the program does more or less than before besides touching pages."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:

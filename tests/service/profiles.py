@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from runner.contract.profile import (
     Access,
@@ -64,10 +64,16 @@ def area(**changes: Any) -> Area:
     return Area(**(told | changes))
 
 
-def stacks(kind: StackKind, weights: dict[tuple[int, ...], int], samples: int = 1000) -> StackProfile:
+def stacks(
+    kind: StackKind,
+    weights: dict[tuple[int, ...], int],
+    samples: int = 1000,
+    call_graph: Literal["fp", "dwarf", "lbr"] = "fp",
+) -> StackProfile:
     """Return a stack profile."""
     made = tuple(Stack(frames=frames, weight=weight) for frames, weight in weights.items())
-    return StackProfile(kind=kind, samples=samples, period=1, total=sum(weights.values()), call_graph="fp", stacks=made)
+    total = sum(weights.values())
+    return StackProfile(kind=kind, samples=samples, period=1, total=total, call_graph=call_graph, stacks=made)
 
 
 def profile(

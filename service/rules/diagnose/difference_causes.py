@@ -310,8 +310,7 @@ def _relate_to_change(
     # A line without faults after the change may have been removed, and then explains more than others.
     n_removed = _find_removed_faults(changes, changed_lines, growth)
     if changed_place is not None:
-        is_call = changed_place.gives_back or changed_place.requests
-        is_minor = not is_call and n_removed > abs(changed_place.faults)
+        is_minor = not changed_place.manages_memory and n_removed > abs(changed_place.faults)
         return (None if is_minor else changed_place), False
     if n_removed >= _MIN_REMOVED_SHARE * abs(growth) > 0:
         return None, False
@@ -349,7 +348,7 @@ def _find_opposite_places(
     for place, change in compare_innermost_lines((before.profile, after.profile)):
         if place.line_after and _is_changed(changed_lines, place.function_key.file, place.line_after):
             growths[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    if not growths or (changed_place and (changed_place.gives_back or changed_place.requests)):
+    if not growths or (changed_place and changed_place.manages_memory):
         return changed_place, None
     gained_most, lost_most = (choose(growths, key=lambda place: (growths[place], place)) for choose in (max, min))
     least = max(_MIN_OPPOSITE_FAULTS, _MIN_OPPOSITE_SHARE * abs(growth))

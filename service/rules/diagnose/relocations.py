@@ -18,7 +18,7 @@ MIN_RELOCATED_SHARE = 0.2
 MIN_ADDITIONAL_PAGES = 64
 """Relocations explain a change if there are at least this many more relocated pages, in all files, than before."""
 _LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
-_LOADING = re.compile(r"_?dl_open\w*|dlm?open\w*|_dl_open")
+_LOADING = re.compile(r"_?dl_open\w*|dlm?open\w*")
 _RELOCATING = re.compile(r"_dl_relocate_object\w*|_dl_relocate_static_pie|elf_dynamic_do_Rela?|elf_machine_rela\w*")
 
 

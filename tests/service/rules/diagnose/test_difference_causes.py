@@ -30,7 +30,7 @@ from runner.contract.profile import (
 from runner.contract.report import Reading
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.difference_causes import classify_cause
-from tests.service.profiles import profile
+from tests.service.profiles import profile, stacks
 
 GROW = Frame(function="grow", module="prog", file="src/table.c", line=12)
 READ = Frame(function="read_all", module="prog", file="src/file.c", line=40)
@@ -456,14 +456,7 @@ def test_missing_faults_have_the_price_that_they_had_before() -> None:
         """Return a profile in which all CPU time goes into faults."""
         faulting = Frame(function="asm_exc_page_fault", module="[kernel.kallsyms]")
         total = int(seconds * 1e9)
-        on_cpu = StackProfile(
-            kind=StackKind.ON_CPU,
-            samples=1_000,
-            period=1,
-            total=total,
-            call_graph="dwarf",
-            stacks=(Stack(frames=(3,), weight=total),),
-        )
+        on_cpu = stacks(StackKind.ON_CPU, {(3,): total}, samples=1_000, call_graph="dwarf")
         readings = {"task-clock": Reading(value=seconds)}
         made = profiled((Memory.HEAP, Touch.FIRST, "", GROW, n_faults))
         return made.model_copy(update={"frames": (*FRAMES, faulting), "on_cpu": on_cpu, "readings": readings})
@@ -551,14 +544,7 @@ def test_who_unmaps_a_file_that_is_mapped_again_is_named() -> None:
     frames = (*FRAMES, close, Frame(function="munmap", module="[kernel]"))
 
     def made(n_faults: int, *, is_recorded: bool = True) -> Profile:
-        returned = StackProfile(
-            kind=StackKind.RETURNED,
-            samples=n_faults,
-            period=1,
-            total=n_faults,
-            call_graph="dwarf",
-            stacks=(Stack(frames=(3, 4), weight=n_faults),),
-        )
+        returned = stacks(StackKind.RETURNED, {(3, 4): n_faults}, samples=n_faults, call_graph="dwarf")
         profile = profiled((Memory.FILE_DATA, Touch.AFTER_MUNMAP, "/srv/data.bin", GROW, n_faults))
         return profile.model_copy(update={"frames": frames, "returned": returned if is_recorded else None})
 
@@ -573,14 +559,7 @@ def test_who_requests_the_memory_that_others_touch_is_named_and_is_the_changed_l
     frames = (*FRAMES, open_log, Frame(function="mmap", module="[kernel]"))
 
     def made(n_faults: int, requester: int = 3) -> Profile:
-        requested = StackProfile(
-            kind=StackKind.REQUESTED,
-            samples=n_faults,
-            period=1,
-            total=n_faults,
-            call_graph="dwarf",
-            stacks=(Stack(frames=(requester, 4), weight=n_faults),),
-        )
+        requested = stacks(StackKind.REQUESTED, {(requester, 4): n_faults}, samples=n_faults, call_graph="dwarf")
         return profiled(new(n_faults)).model_copy(update={"frames": frames, "requested": requested})
 
     sentence = explain(made(10), made(2_000)).parts[0].sentence
@@ -610,14 +589,7 @@ def test_what_the_kernel_copies_for_a_system_call_belongs_to_the_line_that_reads
 
     def made(n_faults: int) -> Profile:
         profile = profiled((Memory.ANONYMOUS, Touch.FIRST, "", copy, n_faults))
-        faults = StackProfile(
-            kind=StackKind.FAULTS,
-            samples=n_faults,
-            period=1,
-            total=n_faults,
-            call_graph="dwarf",
-            stacks=(Stack(frames=(0, 3), weight=n_faults),),
-        )
+        faults = stacks(StackKind.FAULTS, {(0, 3): n_faults}, samples=n_faults, call_graph="dwarf")
         return profile.model_copy(update={"frames": (*FRAMES, copy_in_stack), "faults": faults})
 
     (part,) = explain(made(10), made(1_000)).parts
@@ -626,14 +598,7 @@ def test_what_the_kernel_copies_for_a_system_call_belongs_to_the_line_that_reads
 
 def test_who_drops_the_pages_of_a_file_is_named() -> None:
     drop = Frame(function="done", module="prog", file="src/scan.c", line=15)
-    returned = StackProfile(
-        kind=StackKind.RETURNED,
-        samples=2_000,
-        period=1,
-        total=2_000,
-        call_graph="dwarf",
-        stacks=(Stack(frames=(3, 4), weight=2_000),),
-    )
+    returned = stacks(StackKind.RETURNED, {(3, 4): 2_000}, samples=2_000, call_graph="dwarf")
     dropped: Row = (Memory.FILE_DATA, Touch.AFTER_MADVISE, "/srv/data.bin", GROW, 2_000)
     frames = (*FRAMES, drop, Frame(function="madvise", module="[kernel]"))
     after = profiled(dropped).model_copy(update={"frames": frames, "returned": returned})
@@ -654,14 +619,7 @@ def test_a_difference_that_two_executions_of_one_commit_have_as_well_can_be_chan
 def test_the_changed_line_nearest_to_the_one_that_gives_memory_back_is_a_hint() -> None:
     """Which line of its function decides that memory is given back does not stand on the stacks."""
     request = Frame(function="request", module="prog", file="src/srv.c", line=18)
-    returned = StackProfile(
-        kind=StackKind.RETURNED,
-        samples=2_000,
-        period=1,
-        total=2_000,
-        call_graph="dwarf",
-        stacks=(Stack(frames=(3, 4), weight=2_000),),
-    )
+    returned = stacks(StackKind.RETURNED, {(3, 4): 2_000}, samples=2_000, call_graph="dwarf")
     frames = (*FRAMES, request, Frame(function="munmap", module="[kernel]"))
     again: Row = (Memory.HEAP, Touch.AFTER_MUNMAP, "", GROW, 2_000)
     after = profiled(again).model_copy(update={"frames": frames, "returned": returned})

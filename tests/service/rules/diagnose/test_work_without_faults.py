@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.profile import Census, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
+from runner.contract.profile import Census, Frame, Memory, Profile, StackKind, Touch
+from tests.service.profiles import stacks
 from tests.service.rules.diagnose.test_difference_causes import FRAMES, GROW, explain, profiled
 
 POPULATE = Frame(function="populate_vma_page_range", module="[kernel.kallsyms]")
@@ -15,14 +16,7 @@ def made(*, forks: int = 0, threads: int = 0, populated_bytes: int = 0) -> Profi
     assert profile.anatomy is not None
     anatomy = profile.anatomy.model_copy(update={"forks": forks, "threads": threads})
     census = Census(source="tracepoints", calls={}, populated_bytes=populated_bytes)
-    on_cpu = StackProfile(
-        kind=StackKind.ON_CPU,
-        samples=100,
-        period=1,
-        total=100,
-        call_graph="dwarf",
-        stacks=(Stack(frames=(0, 3), weight=100),),
-    )
+    on_cpu = stacks(StackKind.ON_CPU, {(0, 3): 100}, samples=100, call_graph="dwarf")
     update = {"anatomy": anatomy, "census": census, "frames": (*FRAMES, POPULATE), "on_cpu": on_cpu}
     return profile.model_copy(update=update)
 
