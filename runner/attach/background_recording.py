@@ -28,7 +28,7 @@ from runner.attach.recording_budget import (
 from runner.perf.attached_perf import AttachError
 from runner.perf.perf_binary import has_record_option
 from runner.profile.permissions import RecordingPermissions
-from runner.profile.recording_plan import CallGraph, build_calls_options, build_live_faults_options
+from runner.profile.recording_plan import CallGraph, build_live_calls_options, build_live_faults_options
 from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
@@ -371,7 +371,7 @@ class LiveRecording:
         # Skip the programs and mappings of all processes of the host, which take long to read.
         synthesis = ("--synth", "no") if has_record_option("--synth") else ()
         recorder = LiveRecorder(
-            (*synthesis, *build_calls_options()), list_threads=None, buffer_pages=_CALL_BUFFER_PAGES
+            (*synthesis, *build_live_calls_options()), list_threads=None, buffer_pages=_CALL_BUFFER_PAGES
         )
         self._recorders.append(recorder)
         recorder.wait_until_attached()

@@ -25,6 +25,7 @@ from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.labels import cut_remarks
+from runner.profile.memory_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
@@ -42,7 +43,7 @@ _MIN_SAMPLED_FAULTS = 100
 long: more of the calls that give memory back are known by then."""
 
 
-_MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap", "syscalls:sys_exit_mremap"})
+_MOVING_CALLS = frozenset({f"{ENTRY_PREFIX}brk", f"{ENTRY_PREFIX}mremap", MREMAP_EXIT})
 """The events of calls that move memory, or the end of the heap."""
 _MIN_SECONDS = 0.5
 """A shorter recording cannot be compared with counts that are read just before and after it: the margins are too large

@@ -14,6 +14,7 @@ from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.labels import cut_label
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
+from runner.profile.memory_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.page_states import LateAttachPageStates, PageStates
 from runner.profile.script_parser import (
     Event,
@@ -36,7 +37,6 @@ _MAX_AREAS = 20
 _MAX_FILES = 100
 _MAX_KINDS = 1000
 """The largest number of kinds of faults that the contract allows."""
-_ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
 _FIXED = 2
 """The flag MREMAP_FIXED, with which mremap replaces what is mapped at the new address."""
 _DONT_UNMAP = 4
@@ -366,10 +366,10 @@ class AnatomyBuilder(Struct):
 
     def _add_tracepoint(self, event: Traced) -> None:
         """Add one recorded system call that maps or unmaps memory, or the return of mremap."""
-        if event.event == _MREMAP_EXIT:
+        if event.event == MREMAP_EXIT:
             self._end_remapping(event)
-        if event.event.startswith(_ENTRY_PREFIX):
-            name = event.event.removeprefix(_ENTRY_PREFIX)
+        if event.event.startswith(ENTRY_PREFIX):
+            name = event.event.removeprefix(ENTRY_PREFIX)
             if not _CALL_NAME.fullmatch(name):
                 raise FaultwatchError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not the name of a system call")
             self.calls[name] += 1

@@ -37,11 +37,13 @@ from runner.process_state.niceness import lower_priority
 from runner.profile import recording_plan
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.compiled_code import CompiledCode, add_map_variables
+from runner.profile.elf import is_32_bit
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
 from runner.profile.memory_calls import MemoryCalls
+from runner.profile.memory_system_calls import find_call_numbers
 from runner.profile.missing_names_and_callers import (
     describe_functions_without_lines,
     describe_missing_callers,
@@ -93,6 +95,8 @@ class Collector(Struct):
 
     Attributes
     ----------
+    call_numbers
+        The system calls that perf records, by their numbers; empty if strace must record them.
     scratch
         The folder for perf's recordings.
     sandbox_prefix
@@ -110,6 +114,7 @@ class Collector(Struct):
     trial: Trial
     call_graph: CallGraph
     permissions: RecordingPermissions
+    call_numbers: Mapping[int, str]
     scratch: Path
     sandbox_prefix: list[str]
     frame_table: FrameTable
@@ -127,8 +132,18 @@ class Collector(Struct):
         )
         sandbox_prefix = build_reader_prefix(trial.sandbox, scratch, trial.tree)
         frame_table = FrameTable(partial(profiling.source_lines.find, sandbox_prefix=sandbox_prefix))
+        # The numbers of calls are those of 64-bit programs; strace knows the others.
+        has_known_numbers = profiling.permissions.tracepoints and not any(map(is_32_bit, trial.mapped_files))
         return cls(
-            trial, call_graph, profiling.permissions, scratch, sandbox_prefix, frame_table, reader, profiling.cleanup
+            trial=trial,
+            call_graph=call_graph,
+            permissions=profiling.permissions,
+            call_numbers=find_call_numbers(os.uname().machine) if has_known_numbers else {},
+            scratch=scratch,
+            sandbox_prefix=sandbox_prefix,
+            frame_table=frame_table,
+            reader=reader,
+            cleanup=profiling.cleanup,
         )
 
     def record_faults(self, expected_counts: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
@@ -140,22 +155,20 @@ class Collector(Struct):
         """
         faults_file = self.scratch / "faults.data"
         period = recording_plan.compute_faults_period(expected_counts)
-        permissions = self.permissions
         options = recording_plan.build_faults_options(
             period,
-            tracepoints=permissions.tracepoints,
-            error_codes=permissions.error_codes,
-            calls=recording_plan.select_calls(expected_counts),
+            error_codes=self.permissions.error_codes,
+            call_numbers=self.call_numbers,
         )
         plans = [RecordPlan(options, faults_file)]
         # If only some faults are recorded, the calls need a separate recording, because every call must be recorded.
-        calls_file = self.scratch / "calls.data" if period > 1 and permissions.tracepoints else None
+        calls_file = self.scratch / "calls.data" if period > 1 and self.call_numbers else None
         if calls_file:
-            plans.append(RecordPlan(recording_plan.build_calls_options(recording_plan.TRACED_CALLS), calls_file))
+            plans.append(RecordPlan(recording_plan.build_calls_options(self.call_numbers), calls_file))
             self.remarks.append(
                 f"only one fault in {period} was recorded, so it is unknown which pages had already been touched"
             )
-        strace = None if permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
+        strace = None if self.call_numbers else StraceRecording(self.scratch / "calls.strace")
         compiled_code = self._follow_compiled_code()
         tracers: list[Tracer] = [compiled_code]
         if strace:
@@ -213,10 +226,10 @@ class Collector(Struct):
         period = recording_plan.compute_stacks_period(
             expected_counts.faults, recording_plan.MAX_FAULT_STACKS[self.call_graph]
         )
-        n_calls = self._count_recorded_calls() if self.permissions.tracepoints else None
+        n_calls = self._count_recorded_calls() if self.call_numbers else None
         with_calls = n_calls is not None and n_calls <= recording_plan.MAX_CALL_STACKS[self.call_graph]
         n_stacks = expected_counts.faults // period + (n_calls or 0) * with_calls
-        recorded_calls = recording_plan.select_calls(expected_counts) if with_calls else ()
+        recorded_calls = self.call_numbers if with_calls else {}
         options = recording_plan.build_fault_stack_options(period, self.call_graph, recorded_calls)
         expected_bytes = recording_plan.estimate_stack_bytes(n_stacks, 1, self.call_graph)
         compiled_code = self._follow_compiled_code()

@@ -105,6 +105,15 @@ def read_sections(file: Path) -> Sections | None:
     )
 
 
+def is_32_bit(file: Path) -> bool:
+    """Return whether a file is an ELF file for 32-bit programs."""
+    try:
+        with open_regular(file) as stream:
+            return stream.read(5) == b"\x7fELF\x01"
+    except OSError:
+        return False
+
+
 def find_go_file(files: Iterable[Path]) -> Path | None:
     """Return the first file that Go's linker wrote; None if there is none."""
     return next((file for file in files if (sections := read_sections(file)) and sections.is_go), None)

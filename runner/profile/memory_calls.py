@@ -6,8 +6,8 @@ from msgspec import Struct, field
 
 from runner.contract.profile import Memory, Touch
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
+from runner.profile.memory_system_calls import ENTRY_PREFIX, FILE_CALLS, MREMAP_EXIT
 from runner.profile.page_states import LateAttachPageStates, PageStates
-from runner.profile.recording_plan import FILE_CALLS
 from runner.profile.script_parser import (
     Event,
     Executed,
@@ -23,7 +23,6 @@ from runner.profile.stack_folding import KERNEL, KERNEL_START, WeightedStacks, i
 _PROT_WRITE, _MAP_FIXED = 2, 0x10
 _REQUESTING_CALLS = frozenset({"mmap", "brk"})
 _REQUESTED_MEMORY = frozenset({Memory.ANONYMOUS, Memory.HEAP, Memory.ARENA})
-_ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
 
 
 class MemoryCalls(Struct):
@@ -121,14 +120,14 @@ class MemoryCalls(Struct):
         """Mark the pages that a call gives back, or move those that mremap has moved."""
         pages = self._get_pages(event.pid)
         try:
-            if event.event == _MREMAP_EXIT:
+            if event.event == MREMAP_EXIT:
                 arguments, mark = self._open_mremaps.pop(event.tid, ({}, ""))
                 new_start = int(event.text, 16)
                 if arguments and 0 < new_start < KERNEL_START:  # otherwise the call failed
                     pages.move_pages(arguments["addr"], min(arguments["old_len"], arguments["new_len"]), new_start)
                     self._move_request(event.pid, arguments, new_start, mark)
                 return
-            name = event.event.removeprefix(_ENTRY_PREFIX)
+            name = event.event.removeprefix(ENTRY_PREFIX)
             arguments = parse_arguments(event.text)
             mark = self._find_mark(name, event.frames)
             if name in FILE_CALLS:

@@ -1,12 +1,14 @@
 """Plans what perf records (events, periods, call graphs), so that recordings stay small."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
 
 from runner.profile.fault_access import EXCEPTION_TRACEPOINTS
+from runner.profile.memory_system_calls import COMMON_CALLS, RAW_ENTRY, RAW_EXIT
 
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
@@ -25,16 +27,6 @@ _STACK_BYTES = {"fp": 512, "lbr": 1024, "dwarf": 8192 + 512}
 """The size of a recorded stack, rounded up."""
 _MIN_CLOCK_NANOSECONDS = 100_000
 """The smallest number of nanoseconds of CPU time between two recorded stacks."""
-FILE_CALLS = ("ftruncate", "fallocate", "msync", "fsync", "fdatasync")
-"""The system calls after which a page of a shared file that was present can fault again: they take it away, or
-write-protect it until its content is written to the file."""
-COMMON_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
-"""The system calls that allocate or release memory."""
-TRACED_CALLS = (*COMMON_CALLS, "mprotect", "mlock", "mlock2", "mlockall", "prctl", *FILE_CALLS)
-"""All calls that are recorded: also those that protect memory, populate it without faults, or forbid huge pages."""
-_MIN_CPU_SECONDS = 0.05
-"""Of a program that takes less CPU time, in seconds, only the common calls are recorded: to attach to all of them takes
-half a second longer."""
 
 
 class ExpectedCounts(Struct, frozen=True):
@@ -74,29 +66,23 @@ def compute_clock_period(expected_counts: ExpectedCounts, call_graph: CallGraph)
     return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(nanoseconds, MAX_STACKS[call_graph]))
 
 
-def select_calls(expected_counts: ExpectedCounts) -> tuple[str, ...]:
-    """Return the names of the system calls to record of a program: fewer of one that takes little CPU time."""
-    return TRACED_CALLS if expected_counts.cpu_seconds >= _MIN_CPU_SECONDS else COMMON_CALLS
-
-
 def build_faults_options(
-    period: int, *, tracepoints: bool, error_codes: bool, calls: Sequence[str] = TRACED_CALLS
+    period: int, *, error_codes: bool, call_numbers: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[str, ...]:
     """Return the options to record addresses of faults and, if each fault is recorded, tracepoints too.
 
     Parameters
     ----------
-    tracepoints
-        Whether tracepoints of system calls can be recorded.
     error_codes
         Whether tracepoints of page faults, with the error codes of the processor, can be recorded.
+    call_numbers
+        The system calls to record, by their numbers; empty if strace records them.
     """
-    events = ["page-faults", "major-faults"]
-    # Without tracepoints, use the clock of strace, whose calls are merged with the faults by time.
-    clock = () if tracepoints else ("-k", "mono")
-    if tracepoints and period == 1:
-        events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints(calls)]
-    return ("-d", "-c", str(period), *clock, *(word for event in events for word in ("-e", event)))
+    # Use the clock of strace if its calls are merged with the faults by time.
+    clock = () if call_numbers else ("-k", "mono")
+    exceptions = EXCEPTION_TRACEPOINTS if error_codes and period == 1 else ()
+    events = [word for event in ("page-faults", "major-faults", *exceptions) for word in ("-e", event)]
+    return ("-d", "-c", str(period), *clock, *events, *_select_calls(call_numbers if period == 1 else {}))
 
 
 def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, ...]:
@@ -107,34 +93,49 @@ def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, .
     return ("-d", "-c", "1", *(word for event in (faults, *exact) for word in ("-e", event)))
 
 
-def build_calls_options(calls: Sequence[str] = COMMON_CALLS) -> tuple[str, ...]:
-    """Return the options to record only the system calls."""
-    return ("-c", "1", *(word for event in _list_call_tracepoints(calls) for word in ("-e", event)))
+def build_calls_options(call_numbers: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the options to record only system calls, given by their numbers."""
+    return ("-c", "1", *_select_calls(call_numbers))
 
 
-def build_fault_stack_options(period: int, call_graph: CallGraph, calls: Sequence[str] = ()) -> tuple[str, ...]:
+def build_live_calls_options() -> tuple[str, ...]:
+    """Return the options to record the calls of the whole host that allocate or release memory.
+
+    Each has a tracepoint of its own here, which costs nothing at the other calls of all processes.
+    """
+    # The address to which mremap has moved memory is known only when it returns.
+    events = (*(f"syscalls:sys_enter_{name}" for name in COMMON_CALLS), "syscalls:sys_exit_mremap")
+    return ("-c", "1", *(word for event in events for word in ("-e", event)))
+
+
+def build_fault_stack_options(
+    period: int, call_graph: CallGraph, call_numbers: Mapping[int, str] = MappingProxyType({})
+) -> tuple[str, ...]:
     """Return the options to record one in ``period`` faults with its stack and its address.
 
     Parameters
     ----------
-    calls
-        The names of the system calls to record with their stacks, too.
+    call_numbers
+        The system calls to record with their stacks, too, by their numbers.
     """
-    tracepoints = _list_call_tracepoints(calls) if calls else ()
     faults = f"page-faults/period={period},name=page-faults/"
-    events = (word for event in (faults, *tracepoints) for word in ("-e", event))
-    return ("-d", "-c", "1", *events, "--call-graph", _describe_call_graph(call_graph))
+    return ("-d", "-c", "1", "-e", faults, *_select_calls(call_numbers), *_build_graph_options(call_graph))
 
 
 def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
     """Return the options to record an event with its stack."""
-    return ("-e", event, "-c", str(period), "--call-graph", _describe_call_graph(call_graph))
+    return ("-e", event, "-c", str(period), *_build_graph_options(call_graph))
 
 
-def _describe_call_graph(call_graph: CallGraph) -> str:
-    return "dwarf,8192" if call_graph == "dwarf" else call_graph  # with 8 KiB of the stack, from which perf unwinds it
+def _build_graph_options(call_graph: CallGraph) -> tuple[str, ...]:
+    # perf copies 8 KiB of the stack, from which it unwinds it.
+    return ("--call-graph", "dwarf,8192" if call_graph == "dwarf" else call_graph)
 
 
-def _list_call_tracepoints(calls: Sequence[str]) -> tuple[str, ...]:
-    # The address to which mremap has moved memory is known only when it returns.
-    return (*(f"syscalls:sys_enter_{name}" for name in calls), "syscalls:sys_exit_mremap")
+def _select_calls(call_numbers: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the options to record system calls, and what mremap returns: the address to which it has moved memory."""
+    if not call_numbers:
+        return ()
+    entries = " || ".join(f"id == {number}" for number in call_numbers)
+    exits = " || ".join(f"id == {number}" for number, name in call_numbers.items() if name == "mremap")
+    return ("-e", RAW_ENTRY, "--filter", entries, "-e", RAW_EXIT, "--filter", exits)

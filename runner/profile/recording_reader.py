@@ -1,5 +1,6 @@
 """Reads the events of a recording with ``perf script``."""
 
+import os
 import re
 import resource
 import subprocess
@@ -13,6 +14,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.perf_binary import get_perf_program, run_tool
+from runner.profile.memory_system_calls import find_call_numbers
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
@@ -26,7 +28,7 @@ TRACE_FIELDS = ("-F", "trace:pid,tid,time,event,trace")
 CALL_FIELDS = ("-F", "sw:pid,tid,time,event", *TRACE_FIELDS)
 """The fields of a recording of tracepoints only. They include those of perf's own software event, which records
 mappings."""
-_CALL_STATISTICS = re.compile(r"^syscalls:\S+ stats:\s+SAMPLE events: +(\d+)", re.ASCII | re.MULTILINE)
+_CALL_STATISTICS = re.compile(r"^(?:raw_)?syscalls:\S+ stats:\s+SAMPLE events: +(\d+)", re.ASCII | re.MULTILINE)
 MAX_SECONDS = 3600.0
 MAX_MEMORY_BYTES = 8 << 30
 """The limit of perf script's address space in bytes, because it reads the symbols of untrusted binaries."""
@@ -84,7 +86,9 @@ def read_events(
             deadline = _Deadline(process)
             try:
                 lines = _list_whole_lines(process.stdout)
-                yield from parse_script(lines, has_fault_stacks=fields == FAULT_STACK_FIELDS)
+                call_numbers = find_call_numbers(os.uname().machine)
+                has_fault_stacks = fields == FAULT_STACK_FIELDS
+                yield from parse_script(lines, has_fault_stacks=has_fault_stacks, call_numbers=call_numbers)
             except ScriptError as error:
                 process.kill()
                 raise FaultwatchError(f"the output of perf script cannot be parsed: {error}") from None

@@ -5,12 +5,14 @@ because a program can choose any name. A line of an unknown format raises a :cla
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from runner.contract.profile import UNKNOWN_FUNCTION
+from runner.profile.memory_system_calls import ENTRY_PREFIX, MEMORY_CALLS, MREMAP_EXIT, RAW_ENTRY
 
 _MAX_QUOTED_LINE_CHARACTERS = 120
 _MAX_QUOTED_ARGUMENT_CHARACTERS = 100
@@ -150,14 +152,20 @@ _MAX_TIME_SECONDS = 1e12
 """The largest valid time in seconds since the start of the machine. In damaged output, times can be infinite."""
 _MAX_ARGUMENT = 2**64 - 1
 """The largest argument of a system call."""
+_RAW_ENTRY = re.compile(r"NR (\d{1,5}) \(((?:[0-9a-f]{1,16}, ){5}[0-9a-f]{1,16})\)", re.ASCII)
+_RAW_EXIT = re.compile(r"NR (\d{1,5}) = (-?\d{1,20})", re.ASCII)
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
 
 
-def parse_script(lines: Iterable[str], *, has_fault_stacks: bool = False) -> Iterator[Event]:
+def parse_script(
+    lines: Iterable[str], *, has_fault_stacks: bool = False, call_numbers: Mapping[int, str] = MappingProxyType({})
+) -> Iterator[Event]:
     """Parse the output of ``perf script``, line by line.
 
     Parameters
     ----------
+    call_numbers
+        The names of the recorded system calls, by their numbers.
     has_fault_stacks
         Whether both the addresses and the stacks of faults were printed.
 
@@ -166,7 +174,7 @@ def parse_script(lines: Iterable[str], *, has_fault_stacks: bool = False) -> Ite
     ScriptError
         A line is not in one of the formats that perf was asked to print.
     """
-    parser = _LineParser(has_fault_stacks=has_fault_stacks)
+    parser = _LineParser(call_numbers, has_fault_stacks=has_fault_stacks)
     head: _StackHeading | Traced | None = None
     frames: list[ScriptFrame] = []
     number = 0
@@ -204,8 +212,9 @@ def _add_frames(head: _StackHeading | Traced, frames: Sequence[ScriptFrame]) -> 
 class _LineParser:
     """Parses lines with caches of their parts: half a million faults are a million lines, whose parts often repeat."""
 
-    def __init__(self, *, has_fault_stacks: bool) -> None:
+    def __init__(self, call_numbers: Mapping[int, str], *, has_fault_stacks: bool) -> None:
         self.frames = _Cache(_parse_frame)
+        self._call_numbers = call_numbers
         self._has_fault_stacks = has_fault_stacks
         self._threads = _Cache(_parse_thread)
         self._places = _Cache(_parse_place)
@@ -238,6 +247,8 @@ class _LineParser:
         name = self._names[event]
         pid, tid = self._threads[thread_text]
         if ":" in name:
+            if name[:4] == "raw_":
+                name, content = _parse_raw_call(name, content, self._call_numbers)
             return Traced(pid, tid, _parse_time(time_text), name, content)
         address, _, tail = content.partition(" ")
         if not content or self._has_fault_stacks:  # The stack follows in further lines.
@@ -339,6 +350,22 @@ def _parse_event_name(text: str) -> str:
         raise ScriptError
     # perf adds ":u" for a user who may not record the kernel.
     return text[:-1].removesuffix(":u")
+
+
+def _parse_raw_call(event: str, text: str, call_numbers: Mapping[int, str]) -> tuple[str, str]:
+    """Return the event and the arguments that the own tracepoint of a system call, or of its return, would have.
+
+    The text is ``NR 11 (7f00, 1000, 0, 0, 0, 0)``, with all six arguments in hexadecimal, or after the call
+    ``NR 25 = 139637976727552``.
+    """
+    match = (_RAW_ENTRY if event == RAW_ENTRY else _RAW_EXIT).fullmatch(text)
+    name = call_numbers.get(int(match[1])) if match else None
+    if match is None or name is None or (event != RAW_ENTRY and name != "mremap"):
+        raise ScriptError
+    if event != RAW_ENTRY:
+        return MREMAP_EXIT, f"{int(match[2]) & _MAX_ARGUMENT:#x}"
+    arguments = zip(MEMORY_CALLS[name].arguments, match[2].split(", "), strict=False)
+    return ENTRY_PREFIX + name, ", ".join(f"{key}: 0x{value}" for key, value in arguments)
 
 
 def _parse_error_code(text: str) -> int:

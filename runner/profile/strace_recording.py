@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.wait_for_child import wait_for_child
-from runner.profile.recording_plan import TRACED_CALLS
+from runner.profile.memory_system_calls import ENTRY_PREFIX, MEMORY_CALLS, MREMAP_EXIT
 from runner.profile.script_parser import Traced
 
 _TIMEOUT_SECONDS = 10.0
@@ -29,25 +29,6 @@ _RESUMED_MREMAP = re.compile(
 )
 """The end of an mremap during which strace wrote a line about another thread."""
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]{1,16}|\d{1,20})", re.ASCII)
-_ARGUMENT_NAMES = {
-    "mmap": ("addr", "len", "prot", "flags"),
-    "munmap": ("addr", "len"),
-    "madvise": ("start", "len_in", "behavior"),
-    "brk": ("brk",),
-    "mremap": ("addr", "old_len", "new_len", "flags"),
-    "mprotect": ("start", "len", "prot"),
-    "prctl": ("option", "arg2"),
-    "mlock": ("start", "len"),
-    "mlock2": ("start", "len", "flags"),
-    "mlockall": ("flags",),
-    "ftruncate": ("fd", "length"),
-    "fallocate": ("fd", "mode", "offset", "len"),
-    "msync": ("start", "len", "flags"),
-    "fsync": ("fd",),
-    "fdatasync": ("fd",),
-}
-"""The arguments of each call in order, with the names that they have in the tracepoints."""
-_MREMAP_EXIT = "syscalls:sys_exit_mremap"
 _NO_ADDRESS = "NULL"
 _LARGEST_ARGUMENT = 2**64 - 1
 _MAX_MESSAGE_CHARACTERS = 300
@@ -69,7 +50,7 @@ class StraceRecording:
             strace is not installed, is not allowed to attach, or does not attach in time.
         """
         error_file = self._output.with_suffix(".stderr")
-        options = ("-f", "-ttt", "-X", "raw", "-s", "0", "-e", "signal=none", "-e", f"trace={','.join(TRACED_CALLS)}")
+        options = ("-f", "-ttt", "-X", "raw", "-s", "0", "-e", "signal=none", "-e", f"trace={','.join(MEMORY_CALLS)}")
         command = ["strace", *options, "-o", str(self._output), "-p", ",".join(map(str, processes))]
         log_command(command)
         try:
@@ -123,12 +104,12 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
     for line in lines:
         if end := _RESUMED_MREMAP.fullmatch(line.rstrip()):
             thread = int(end["thread"])
-            yield Traced(thread, thread, float(end["seconds"]) - offset, _MREMAP_EXIT, end["result"])
+            yield Traced(thread, thread, float(end["seconds"]) - offset, MREMAP_EXIT, end["result"])
             continue
         call = _CALL.fullmatch(line.rstrip())
-        names = _ARGUMENT_NAMES.get(call["name"]) if call else None
-        if call is None or names is None:
+        if call is None or call["name"] not in MEMORY_CALLS:
             continue
+        names = MEMORY_CALLS[call["name"]].arguments
         values = [part.strip().replace(_NO_ADDRESS, "0") for part in call["arguments"].split(",")]
         if len(values) < len(names) or not all(_NUMBER.fullmatch(value) for value in values[: len(names)]):
             continue
@@ -136,6 +117,6 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
         text = ", ".join(f"{name}: {number:#x}" for name, number in zip(names, numbers, strict=True))
         thread = int(call["thread"])
         moment = float(call["seconds"]) - offset
-        yield Traced(thread, thread, moment, f"syscalls:sys_enter_{call['name']}", text)
+        yield Traced(thread, thread, moment, ENTRY_PREFIX + call["name"], text)
         if call["name"] == "mremap" and call["result"]:
-            yield Traced(thread, thread, moment, _MREMAP_EXIT, call["result"])
+            yield Traced(thread, thread, moment, MREMAP_EXIT, call["result"])

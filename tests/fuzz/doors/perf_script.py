@@ -11,6 +11,7 @@ from runner.contract.profile import Frame
 from runner.errors import FaultwatchError
 from runner.profile.anatomy import AnatomyBuilder, CodePlace
 from runner.profile.fault_access import FaultAccess
+from runner.profile.memory_system_calls import find_call_numbers
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import (
@@ -32,12 +33,19 @@ _CALLS = (
     "2630  1795683904.518067 mmap(NULL, 8192, 0x3, 0x22, -1, 0) = 0x7f6ba1193000\n"
     "2631  1795683904.518261 madvise(0x7f6ba118a000, 36864, 0x4 <unfinished ...>\n"
 )
+_RAW_CALLS = (
+    "1/1 3.1: raw_syscalls:sys_enter: NR 25 (7f6ba1193000, 1000, 4000, 1, 0, 7ffd736ab9d0)\n",
+    "1/1 3.2: raw_syscalls:sys_exit: NR 25 = 139788472340480\n",
+    "1/1 3.3: raw_syscalls:sys_enter: NR 11 (7f6ba1193000, 4000, 0, 0, 0, 0)\n",
+)
+_CALL_NUMBERS = find_call_numbers("x86_64")
 _SOURCE = "0x1139\nmain\n/srv/copy.c:7\n0x1140\ncopy\n/srv/copy.c:9 (discriminator 2)\n?? ??:0\n"
 
 
 @contextmanager
 def opened(_: Path) -> Iterator[Attempt]:
     recordings = [path.read_text().splitlines(keepends=True) for path in sorted(_RECORDED.glob("*.txt"))]
+    recordings.append(list(_RAW_CALLS))
 
     def attempt(rng: Random) -> str:
         list(parse_calls(mutated_text(_CALLS, rng).splitlines(keepends=True), 0.0))
@@ -46,7 +54,7 @@ def opened(_: Path) -> Iterator[Attempt]:
         start = rng.randrange(len(lines))
         text = mutated_text("".join(lines[start : start + _LINES]), rng).encode(errors="replace").decode()
         try:
-            events = list(parse_script(text.splitlines(keepends=True)))
+            events = list(parse_script(text.splitlines(keepends=True), call_numbers=_CALL_NUMBERS))
         except ScriptError:
             return "refused"
         known = next(iter(parsed.values()), ())

@@ -90,9 +90,8 @@ def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None
 
 def test_up_to_two_million_faults_are_recorded_each() -> None:
     assert compute_faults_period(ExpectedCounts(MAX_RECORDED_FAULTS, 0, 1)) == 1
-    assert "exceptions:page_fault_user" in build_faults_options(1, tracepoints=True, error_codes=True)
-    assert not any("exceptions" in word for word in build_faults_options(1, tracepoints=True, error_codes=False))
-    assert not any("syscalls" in word for word in build_faults_options(1, tracepoints=False, error_codes=False))
+    assert "exceptions:page_fault_user" in build_faults_options(1, error_codes=True)
+    assert not any("exceptions" in word for word in build_faults_options(1, error_codes=False))
 
 
 def test_a_file_that_is_no_program_has_no_segments(tmp_path: Path) -> None:

@@ -68,6 +68,23 @@ def test_stacks_follow_faults_with_addresses_and_system_calls() -> None:
     assert call_without_stack == Traced(1, 1, 4.0, "syscalls:sys_exit_mremap", "0x7f00")
 
 
+def test_a_raw_system_call_is_read_like_its_own_tracepoint() -> None:
+    text = [
+        "1/1 3.0: raw_syscalls:sys_enter: NR 28 (7f00, 1000, 4, 0, 7ffe00, 0)\n",
+        "1/1 4.0: raw_syscalls:sys_exit: NR 25 = 32512\n",
+        "1/1 5.0: raw_syscalls:sys_exit: NR 25 = -12\n",
+    ]
+    numbers = {25: "mremap", 28: "madvise"}
+    call, moved, failed = parse_script(text, call_numbers=numbers)
+    assert call == Traced(1, 1, 3.0, "syscalls:sys_enter_madvise", "start: 0x7f00, len_in: 0x1000, behavior: 0x4")
+    assert moved == Traced(1, 1, 4.0, "syscalls:sys_exit_mremap", "0x7f00")
+    assert isinstance(failed, Traced)
+    assert failed.text == "0xfffffffffffffff4"
+    for damaged in ("NR 9 (0, 1, 2, 3, 4, 5)", "NR 28 (0, 1)", "NR 28 (0, 1, 2, 3, 4, xyz)", "NR 28 = 1"):
+        with pytest.raises(ScriptError):
+            list(parse_script([f"1/1 3.0: raw_syscalls:sys_enter: {damaged}\n"], call_numbers=numbers))
+
+
 def test_names_with_spaces_and_parentheses_stay_whole() -> None:
     text = [
         "1/1 2.000000000: page-faults: \n",
