@@ -1,5 +1,6 @@
 """A real program under a real perf: profiled as it is measured."""
 
+import os
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -27,10 +28,10 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     return compile_trial(AGAIN, tmp_path_factory.mktemp("again"))
 
 
-def compile_trial(source: Path, folder: Path) -> Trial:
+def compile_trial(source: Path, folder: Path, *options: str) -> Trial:
     """Compile a program in a folder, and return a trial of it."""
     require_measurable()
-    subprocess.run(["cc", "-O0", "-g", "-pthread", "-o", "program", source], cwd=folder, check=True)
+    subprocess.run(["cc", "-O0", "-g", "-pthread", *options, "-o", "program", source], cwd=folder, check=True)
     (folder / "workload.toml").write_text(
         '[workload]\nname = "again"\n[run]\ncommand = "./program"\nhuge_pages = "never"\n'
     )
@@ -129,6 +130,23 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
     assert profile.off_cpu.total > 1_000_000
     if detect_recording_permissions().kernel:
         assert any("nanosleep" in name for name in waits)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the program is one for x86")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+def test_the_calls_of_a_32_bit_program_are_not_taken_for_those_with_the_same_numbers(tmp_path: Path) -> None:
+    source = AGAIN.with_name("unmap_32_bit.c")
+    trial = compile_trial(source, tmp_path, "-m32", "-nostdlib", "-static", "-fno-pie", "-no-pie")
+    try:
+        subprocess.run([tmp_path / "program"], check=True)
+    except OSError:
+        pytest.skip("this kernel executes no 32-bit programs")
+    profile = collect_profile(trial, with_times=False)
+    assert profile.anatomy is not None
+    assert profile.census is not None
+    assert profile.census.source == "strace"
+    assert {name: call.calls for name, call in profile.census.calls.items()} == {"munmap": 3}
+    assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 32
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
