@@ -123,6 +123,13 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
     assert f"{events or 'No'} open event" in read(client, f"/events?{query}")
 
 
+def test_only_an_event_without_an_assignee_is_unassigned_whoever_should_look(client: FlaskClient) -> None:
+    text = read(client, "/events?assignee=nobody")
+    assert "Who looks, next step" in text
+    assert "unassigned" in text, "the word of the filter"
+    assert "Ada" in text, "who looks although nobody is assigned"
+
+
 def test_the_heading_says_by_which_dates_the_list_is_filtered(own: FlaskClient) -> None:
     assert "1 open event of commits since 2025-03-14, found in the last 7 days" in read(own, "/?committed=2025-03-14")
     text = read(own, "/events?committed=2025-03-14&since=all")
