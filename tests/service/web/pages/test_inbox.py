@@ -192,6 +192,30 @@ def test_a_filter_by_case_shows_and_judges_the_numbers_of_that_case(tmp_path: Pa
         assert [entry["headline"] for entry in page_of_case] == [better["headline"]]
 
 
+def test_a_list_of_what_became_worse_begins_with_the_largest_regression(tmp_path: Path) -> None:
+    """Whatever became better at the same commit."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(
+            *reports.proven(1000, 1000, 1040, 1040, 1500, 1500),
+            *reports.proven(2000, 2000, 500, 500, 500, 500, case=reports.OTHER_CASE),
+        )
+
+        def list_headlines(query: str) -> list[str]:
+            return [event["headline"] for event in listed(client, query)]
+
+        steep = "+460 minor faults (+44.2 %) in copy[mib=4]"
+        assert list_headlines("?sort=size&direction=regression") == [
+            steep,
+            "+40 minor faults (+4 %) in copy[mib=4]; 1 better",
+        ]
+        assert list_headlines("?sort=size")[1:] == [steep], "the largest of all changes is for the better"
+        assert list_headlines("?direction=improvement") == ["−1,500 minor faults (−75 %) in copy[mib=8]; 1 worse"]
+        text = read(client, "/events?sort=size&direction=regression")
+        assert "+4 % +40 minor faults (+4 %)" in text
+        assert "1 worse 1 mixed" in text
+
+
 def test_largest_first_orders_a_list_by_the_case_that_it_shows(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()
