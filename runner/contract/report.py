@@ -20,6 +20,8 @@ from runner.contract.quarantine import Purpose, explain_quarantine
 from runner.contract.reused_counts import ReusedCounts, SameBytesCheck
 
 SCHEMA_VERSION: Literal[1] = 1
+MAX_REVISIONS = 100_000
+"""Largest number of commits in one request."""
 IMPORT_FORMAT = "import.format"
 """A setting that only imported runs have: the format of the imported file. No host can measure in its environment."""
 
@@ -115,7 +117,7 @@ class Ref(Strict):
 class RevisionList(Strict):
     """A part of the subject's history, by which the service orders runs by commit."""
 
-    revisions: tuple[Revision, ...] = Field(max_length=100_000)
+    revisions: tuple[Revision, ...] = Field(max_length=MAX_REVISIONS)
     refs: tuple[Ref, ...] = Field(default=(), max_length=20_000)
     """Tags and branches, by which people name commits. Refs that were sent earlier are kept."""
     patches: dict[CommitHash, CommitHash] = Field(default_factory=dict, max_length=100_000)

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -171,6 +171,24 @@ class Repository(Struct, frozen=True):
         if dots:
             self._refuse_truncated_history(commits, start or "HEAD")
         return commits
+
+    def list_connecting_revisions(self, commits: Sequence[str]) -> tuple[Revision, ...]:
+        """Return these commits, and the commits between them: all since their common ancestor, parents first.
+
+        Without a common ancestor, these are all ancestors of the commits. Empty for no commits.
+
+        Raises
+        ------
+        FaultwatchError
+            A commit does not exist.
+        """
+        if not commits:
+            return ()
+        has_common_ancestor = self._does_git_succeed("merge-base", "--octopus", *commits)
+        ancestors = self.git("merge-base", "--octopus", *commits).split() if has_common_ancestor else []
+        excluded_commits = [f"^{ancestor}" for ancestor in ancestors]
+        since = tuple(self._read_log("--topo-order", "--reverse", "--end-of-options", *commits, *excluded_commits))
+        return (*map(self.get_revision, ancestors), *since)
 
     def compute_patch_ids(self, commits: Iterable[str]) -> dict[str, str]:
         """Return the patch ids of the commits that have one, by hash; empty if git fails.

@@ -14,7 +14,8 @@ def describe_assignees(event: EventSummary) -> str:
     """Return who should look into an event: the chosen assignee, otherwise the authors of its proven commits.
 
     If no commit is proven, these are the authors of the candidates, unless there are more than two. Empty if there is
-    nobody to name: until further runs confirm the change, only the chosen assignee is returned.
+    nobody to name: until further runs confirm the change, only the chosen assignee is returned. The same holds if not
+    all candidates are known, because the author of a known one is rarely to blame for what unknown commits changed.
     """
     if event.assignee:
         return event.assignee
@@ -23,7 +24,7 @@ def describe_assignees(event: EventSummary) -> str:
     if event.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG} and event.certainty is not Certainty.PROVISIONAL:
         if event.certainty is Certainty.SINGLE_COMMIT and event.author:
             return event.author
-        if event.n_candidates and len(event.authors) <= _MAX_NAMED_AUTHORS:
+        if event.candidates_known and event.n_candidates and len(event.authors) <= _MAX_NAMED_AUTHORS:
             return _join_names(event.authors)
     return ""
 

@@ -20,8 +20,8 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
 def collect_history(parents: Mapping[str, Collection[str]], commit: str) -> frozenset[str]:
     """Return the commits that a commit contains, as far as they are known, and the commit itself.
 
-    If the known history ends at a commit without parents, all commits before that one count: commits that were imported
-    without their repository have no known parents, and only their order tells which come before.
+    If the known history ends at a commit without known parents, all commits before that one count: of commits that were
+    imported, often no parent is known, and only their order tells which come before.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def collect_history(parents: Mapping[str, Collection[str]], commit: str) -> froz
         The parents of each known commit, in the order of the history: parents before children.
     """
     ancestors = collect_with_ancestors(parents, [commit])
-    ends = {ancestor for ancestor in ancestors if not parents.get(ancestor, ())}
+    ends = {ancestor for ancestor in ancestors if not any(parent in parents for parent in parents[ancestor])}
     commits = list(parents)
     index_of_last_end = next((index for index in reversed(range(len(commits))) if commits[index] in ends), 0)
     return ancestors.union(commits[:index_of_last_end])

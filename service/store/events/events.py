@@ -19,14 +19,20 @@ from service.rules.events.silence import SilencePattern, find_end_of_silence
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
 from service.schemas.certainty import Certainty
-from service.schemas.history import Cause, Drift, Number
+from service.schemas.history import Cause, Direction, Drift, Number
 from service.schemas.triage import EventDirection, EventOrder, State
 from service.store.events import cross_measurements, decisions, event_drifts, leading_drifts, silences
-from service.store.events.leading_drifts import ALL_SERIES, SeriesSelection
+from service.store.events.leading_drifts import SeriesSelection
 from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_FIELDS = ("candidates", "settings")
 """The fields of an event's document that only its detail has, not its summary."""
+
+_LEADING_DIRECTIONS = {
+    EventDirection.REGRESSION: Direction.REGRESSION,
+    EventDirection.IMPROVEMENT: Direction.IMPROVEMENT,
+}
+"""The drifts with which a list of what became worse, or better, describes its events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ class EventFilter:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
         if self.direction is not None:
             conditions.append(leading_drifts.build_direction(self.selection).in_(self.direction.matches))
-        elif self.selection != ALL_SERIES:
+        elif not self.selection.has_all_series:
             matching_events = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
             matching_events = matching_events.where(
                 EventDriftRow.event_id == Event.id,
@@ -114,8 +120,9 @@ class EventFilter:
 
     @property
     def selection(self) -> SeriesSelection:
-        """The series by whose drifts the events are selected and described."""
-        return SeriesSelection(host=self.host, case=self.case, metric=self.metric)
+        """The series by whose drifts the events are selected and described, and the direction that leads."""
+        direction = _LEADING_DIRECTIONS.get(self.direction) if self.direction else None
+        return SeriesSelection(host=self.host, case=self.case, metric=self.metric, direction=direction)
 
 
 def _has_snooze_ended(now: datetime) -> ColumnElement[bool]:

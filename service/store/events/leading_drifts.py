@@ -1,13 +1,14 @@
 """What leads an event: of all its drifts, or only of those in the series that a filter selects.
 
 A list that is filtered by host, case or metric describes and judges each event by its drifts in these series, because
-an event with a hundred series can be worse in ninety of them, and better in the one that the reader asked about.
+an event with a hundred series can be worse in ninety of them, and better in the one that the reader asked about. For
+the same reason, a list of what became worse begins each description with a regression, and orders events by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -35,13 +36,20 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Ser
 
 @dataclass(frozen=True, slots=True)
 class SeriesSelection:
-    """Selects series; without any field, all of them."""
+    """Selects series, and the drifts in them that lead; without any field, all of them."""
 
     host: str | None = None
     case: str | None = None
     """A part of the name of the case."""
     case_key: str | None = None
     metric: str | None = None
+    direction: Direction | None = None
+    """The direction of the drifts that lead: an event in both directions is described by one of them first."""
+
+    @property
+    def has_all_series(self) -> bool:
+        """Whether no series is left out."""
+        return replace(self, direction=None) == ALL_SERIES
 
     def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the table of series."""
@@ -89,16 +97,29 @@ _DIRECTION = type_coerce(
 
 def build_direction(selection: SeriesSelection) -> ColumnElement[Any]:
     """Return the direction of an event in the selected series; NULL if it has no drift there."""
-    if selection == ALL_SERIES:
+    if selection.has_all_series:
         return Event.direction.expression
     return type_coerce(_select_of_event(_DIRECTION, selection).scalar_subquery(), Event.direction.type)
 
 
 def build_size(selection: SeriesSelection) -> ColumnElement[Any]:
-    """Return the size of an event's largest change in the selected series, in percent of the level before it."""
+    """Return the size of an event's largest change in the selected series, in percent of the level before it.
+
+    If a direction leads, only changes in this direction count.
+    """
     if selection == ALL_SERIES:
         return Event.size.expression
-    return _select_of_event(func.max(_SIZE), selection).scalar_subquery()
+    size = _SIZE if selection.direction is None else case((_is_in_direction(selection.direction), _SIZE))
+    size_in_series = _select_of_event(func.max(size), selection).scalar_subquery()
+    if not selection.has_all_series:
+        return size_in_series
+    # Only an event in both directions can have a larger change than the one that is asked for.
+    return case((Event.direction == EventDirection.MIXED, size_in_series), else_=Event.size)
+
+
+def _is_in_direction(direction: Direction) -> ColumnElement[bool]:
+    is_worse = EventDriftRow.worse.expression
+    return is_worse if direction is Direction.REGRESSION else ~is_worse
 
 
 def _select_of_event(column: ColumnElement[Any], selection: SeriesSelection) -> Select[Any]:
@@ -111,9 +132,10 @@ def _select_of_event(column: ColumnElement[Any], selection: SeriesSelection) -> 
 
 def _select_leading_drifts(selection: SeriesSelection) -> Select[Any]:
     """Return the query of the leading drifts of the events in ``events``, at most ``limit`` of each."""
-    rank = func.row_number().over(
-        partition_by=EventDriftRow.event_id, order_by=(_TIER, _SIZE.desc(), Case.name, EventDriftRow.drift_id)
-    )
+    order: tuple[ColumnElement[Any], ...] = (_TIER, _SIZE.desc(), Case.name, EventDriftRow.drift_id)
+    if selection.direction is not None:
+        order = (case((_is_in_direction(selection.direction), 0), else_=1), *order)
+    rank = func.row_number().over(partition_by=EventDriftRow.event_id, order_by=order)
     ranked_drifts = (
         select(EventDriftRow.event_id, EventDriftRow.drift_id, rank.label("place"))
         .outerjoin(Series, EventDriftRow.series_id == Series.id)
@@ -162,16 +184,21 @@ def map_leading_drifts(
 def narrow_summaries(
     session: Session, summaries: Sequence[EventSummary], selection: SeriesSelection
 ) -> list[EventSummary]:
-    """Return summaries that describe only the drifts in the selected series; a summary without any stays as it is."""
-    if selection == ALL_SERIES or not summaries:
+    """Return summaries that describe only the drifts in the selected series; a summary without any stays as it is.
+
+    With all series, only the summaries of events in both directions begin with another drift.
+    """
+    if selection == ALL_SERIES:
         return list(summaries)
-    ids = [summary.id for summary in summaries]
+    ids = [
+        summary.id for summary in summaries if not selection.has_all_series or summary.direction is EventDirection.MIXED
+    ]
     leading_drifts = map_leading_drifts(session, ids, 1, selection)
     facts = _count_drifts(session, ids, selection)
     narrowed_summaries = []
     for summary in summaries:
         narrowed_summaries += [
-            _narrow_summary(summary, drift, facts[summary.id]) for drift in leading_drifts[summary.id]
+            _narrow_summary(summary, drift, facts[summary.id]) for drift in leading_drifts.get(summary.id, [])
         ] or [summary]
     return narrowed_summaries
 

@@ -17,6 +17,7 @@ from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.setting_words import describe_new_value, describe_setting_changes
+from service.schemas.history import Cause
 from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
@@ -243,7 +244,8 @@ def draw_map(
         The largest number of changes of settings that get a callout; the others show their text on hover.
     """
     changes = group_config_events(layout, named_events.config_events)
-    n_callouts = len(named_events.labelled_drifts) + min(len(changes), max_config)
+    named_changes = _choose_named_changes(changes, named_events.labelled_drifts, max_config)
+    n_callouts = len(named_events.labelled_drifts) + len(named_changes)
     top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
     headings, rows, bottom = _draw_rows(layout, linked_cells, named_events.events, top)
     return DrawnMap(
@@ -255,13 +257,25 @@ def draw_map(
         grid_bottom=bottom,
         headings=headings,
         rows=rows,
-        callouts=_draw_callouts(layout, named_events.labelled_drifts, changes, max_config, rows, bottom),
-        setting_lines=_draw_setting_lines(layout.columns, changes, max_config),
+        callouts=_draw_callouts(layout, named_events.labelled_drifts, changes, named_changes, rows, bottom),
+        setting_lines=_draw_setting_lines(layout.columns, changes, named_changes),
         dates=_list_dates(layout.columns),
         n_cases=sum(row.n_cases for row in layout.rows),
         n_drifts=sum(row.n_drifts for row in layout.rows),
         n_unmoved_changes=named_events.n_unmoved_changes,
     )
+
+
+def _choose_named_changes(
+    changes: Sequence[SettingsChange], labelled_drifts: Sequence[LabelledDrift], limit: int
+) -> list[SettingsChange]:
+    """Return the changes of settings that get a callout.
+
+    One that would lead to the event of another callout gets none: a commit or the settings may have caused this event,
+    and its callout names both. Two callouts would look like two events.
+    """
+    labelled_events = {labelled.event.id for labelled in labelled_drifts}
+    return [change for change in changes if change.events[0].id not in labelled_events][:limit]
 
 
 def _draw_rows(
@@ -353,10 +367,8 @@ def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
     ]
     if event.state in _DECIDED:
         lines.append(f"decided: {event.state.value}")
-    if event.blamed:
-        lines.append(
-            _shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER_CHARACTERS)
-        )
+    if cause := _describe_cause(event):
+        lines.append(_shorten_text(cause + (f" ({event.author})" if event.author else ""), _MAX_HOVER_CHARACTERS))
     if cell.n_drifts > 1:
         lines.append(f"the largest of {cell.n_drifts:,} changes here")
     return "\n".join(lines)
@@ -370,9 +382,11 @@ def _describe_column(columns: Columns, column: int) -> str:
     return f"{columns.unit} of {date}" if columns.step == 1 else f"from {date}"
 
 
-def _draw_setting_lines(columns: Columns, changes: Sequence[SettingsChange], max_config: int) -> list[SettingLine]:
-    """Return a line for each column with changed settings, unless it has one of the first ``max_config`` changes."""
-    named_columns = {change.column for change in changes[:max_config]}
+def _draw_setting_lines(
+    columns: Columns, changes: Sequence[SettingsChange], named_changes: Sequence[SettingsChange]
+) -> list[SettingLine]:
+    """Return a line for each column with changed settings, unless it has a change with a callout."""
+    named_columns = {change.column for change in named_changes}
     events = {change.column: change.events[0].id for change in reversed(changes)}
     return [
         SettingLine(column + 0.5, events[column], text)
@@ -394,10 +408,14 @@ def _describe_changes_by_column(columns: Columns, changes: Sequence[SettingsChan
 
 
 def _describe_extent(change: SettingsChange) -> str:
-    """Return how much a change of settings moved: the series of its first event, and how many events are beside it."""
+    """Return how much a change of settings moved: the series of its first event, and how many events are beside it.
+
+    If a commit may instead have moved all of them, the text says so first.
+    """
     event, *other_events = change.events
+    doubt = " or a commit" if all(event.cause is Cause.COMMIT_AND_CONFIG for event in change.events) else ""
     beside = f", {format_count(len(other_events), 'more event')}" if other_events else ""
-    return f" · {event.n_series:,} series{beside}"
+    return f"{doubt} · {event.n_series:,} series{beside}"
 
 
 class _CalloutEntry(NamedTuple):
@@ -418,7 +436,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
     layout: DriftMap,
     labelled_drifts: Sequence[LabelledDrift],
     changes: Sequence[SettingsChange],
-    max_config: int,
+    named_changes: Sequence[SettingsChange],
     rows: Sequence[DrawnRow],
     bottom: float,
 ) -> list[Callout]:
@@ -426,8 +444,8 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
 
     Parameters
     ----------
-    changes
-        All changes of settings, of which the first ``max_config`` get a callout.
+    changes, named_changes
+        All changes of settings, and those that get a callout.
     bottom
         The bottom of the grid, where the lines of changed settings end.
     """
@@ -458,7 +476,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
                 end=_find_line_end(layout, rows, drift, bottom),
             )
         )
-    for change in changes[:max_config]:
+    for change in named_changes:
         entries.append(
             _CalloutEntry(
                 column=change.column,
@@ -514,16 +532,27 @@ def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tupl
     other_series = f" and {event.n_series - 1:,} more series" if event.n_series > 1 else ""
     _subject, _workload, case = drift.row
     place = f" in {case}{other_series}"
-    if not event.blamed:
+    cause = _describe_cause(event)
+    if not cause:
         return move_text, place
     author = f" ({event.author})" if event.author else ""
     room = n_characters - min(len(move_text), _MAX_FIRST_PART_CHARACTERS) - len(f"{place} · ")
-    if room - len(author) < min(len(event.blamed), _MIN_SUBJECT_CHARACTERS):
+    if room - len(author) < min(len(cause), _MIN_SUBJECT_CHARACTERS):
         author = ""
     return (
         move_text,
-        f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT_CHARACTERS))}{author}",
+        f"{place} · {_shorten_text(cause, max(room - len(author), _MIN_SUBJECT_CHARACTERS))}{author}",
     )
+
+
+def _describe_cause(event: MapEvent) -> str:
+    """Return the commits that could have caused an event, preceded by the settings if these could have caused it too.
+
+    The settings come first because the text may be cut off at its end, and the settings are shorter.
+    """
+    if event.cause is not Cause.COMMIT_AND_CONFIG or not event.settings:
+        return event.blamed
+    return " or ".join(filter(None, (describe_setting_changes(event.settings), event.blamed)))
 
 
 def _describe_decided_move(event: MapEvent, drift: MapDrift) -> str:

@@ -18,6 +18,7 @@ from service.pipeline import check_bisect_form, decide_events, judging_schedule,
 from service.pipeline.expected_further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
+from service.rules.events import lifecycle
 from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
 from service.rules.events.headline import choose_leading_event_drift, split_headline
 from service.rules.imported_runs import has_imported
@@ -27,6 +28,7 @@ from service.schemas.triage import (
     Action,
     DecisionRequest,
     EventDetail,
+    State,
     TriageAction,
     TriageReceipt,
     TriageRequest,
@@ -194,6 +196,7 @@ def decide(event_id: str) -> ResponseReturnValue:
             if event.merged_into is not None:
                 return redirect(url_for("event.show", event_id=event.merged_into), HTTPStatus.SEE_OTHER)
             decide_events.add_decision(session, event, decision, decision.author or "")
+            outcome = _describe_state(event.state)
             detail = {"decision": decision.action.value, "reason": decision.reason}
             audit_log.record_action(session, AuditAction.DECIDED, f"event {event_id}", detail, decision.author)
     except UnknownCommitError as error:
@@ -206,7 +209,14 @@ def decide(event_id: str) -> ResponseReturnValue:
             event_id, form, f"The state of the event has changed in the meantime: it is {state}.", HTTPStatus.CONFLICT
         )
     judging_schedule.judge_or_defer_series(get_database())
+    flash(outcome)
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)
+
+
+def _describe_state(state: State) -> str:
+    """Return the state that a decision led to, and whether the event still waits for a decision."""
+    stays = "It stays" if state in lifecycle.OPEN else "It is no longer"
+    return f"The event is {state.value.replace('_', ' ')}. {stays} among the open events."
 
 
 def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:

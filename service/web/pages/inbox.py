@@ -415,7 +415,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
     if not authorization.is_anonymous():
         choices["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
         assignee_choices = [(name, name) for name in events.list_assignees(store)]
-        choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assignee_choices]
+        choices["assignee"] = [("", "anybody"), (NOBODY, "unassigned"), *assignee_choices]
     if query.series and query.series not in dict(choices["series"]):
         choices["series"].append((query.series, f"{query.series} or more"))
     if query.since not in _SINCE_WORDS:

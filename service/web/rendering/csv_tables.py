@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from runner.contract import Report, get_metric
+from service.rules.events.assignee_and_next_step_text import describe_assignees
 from service.schemas.history import Drift, RunSummary, SeriesDetail
 from service.schemas.triage import EventSummary
 from service.store.series.commits_without_run import CommitWithoutRun
@@ -23,6 +24,7 @@ def build_event_table(summaries: Iterable[EventSummary]) -> Table:
         ("importance", lambda event: round(event.importance, 1)),
         ("series", lambda event: event.n_series),
         "assignee",
+        ("who_looks", describe_assignees),
     )
 
 

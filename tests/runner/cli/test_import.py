@@ -1,6 +1,7 @@
 """``faultwatch import`` against a real service: stored once, seen on the API, wrong files told in one line."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,24 @@ def test_several_files_with_too_many_runs_together_are_refused(history: Path, mo
     assert isinstance(done.exception, FaultwatchError)
     assert "more than 20 runs" in str(done.exception)
     assert not load_settings().home.exists()
+
+
+def test_with_the_repository_every_commit_between_two_results_is_a_candidate(
+    git: Callable[..., str], commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    commits = [commit(f"Commit {number}", file=str(number)) for number in range(40)]
+    git("tag", "v1.0", commits[20])
+    file = tmp_path / "sparse.csv"
+    rows = [
+        f"2025-01-{1 + number // 2:02},{name},lu,{100 if number < 20 else 150}"
+        for number, name in enumerate(commits)
+        if number % 4 == 0
+    ]
+    file.write_text("when,what,program,faults\n" + "\n".join(rows) + "\n")
+    with connect_to_service(load_settings()) as service:
+        monkeypatch.setenv("FAULTWATCH_URL", service.url)
+        run(file, "--subject", "s", "--columns", MAP, "--repo", tmp_path / "subject")
+        (drift,) = service.list_drifts(subject="s")
+    assert [candidate["commit"] for candidate in drift["candidates"]] == commits[17:21]
+    assert drift["candidates_known"]

@@ -29,6 +29,26 @@ def test_without_dots_everything_up_to_a_revision(history: list[str], tmp_path: 
     assert [revision.commit for revision in repository.list_revisions("HEAD~2")] == history[:3]
 
 
+def test_commits_are_connected_by_all_commits_since_their_common_ancestor(
+    history: list[str], git: Run, commit: Run, tmp_path: Path
+) -> None:
+    git("checkout", "--quiet", "-b", "side", history[2])
+    side = commit("Side")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+
+    def connect(*commits: str) -> list[str]:
+        return [revision.commit for revision in repository.list_connecting_revisions(commits)]
+
+    assert connect(history[4], history[1]) == history[1:]
+    first, *others = connect(side, history[3])
+    assert (first, set(others)) == (history[2], {side, history[3]})
+    assert connect(history[3]) == [history[3]]
+    assert connect() == []
+    git("checkout", "--quiet", "--orphan", "apart")
+    apart = commit("Apart")
+    assert set(connect(apart, history[1])) == {apart, *history[:2]}, "without a common ancestor, all of them"
+
+
 def test_lists_the_tags_and_branches_that_name_commits(history: list[str], git: Run, tmp_path: Path) -> None:
     git("tag", "v1.0", history[1])
     git("tag", "--annotate", "--message", "Release", "v1.1", history[3])

@@ -23,6 +23,11 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         ),
         ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find which of 3 commits caused it"),
         (
+            {"n_candidates": 1, "candidates_known": False, "authors": ["Bo"], "certainty": "range"},
+            "",
+            "Find which commit caused it",
+        ),
+        (
             {"cause": Cause.COMMIT_AND_CONFIG, "n_candidates": 3, "authors": ["Bo"], "certainty": "range"},
             "Bo",
             "Find whether a commit or the configuration caused it",

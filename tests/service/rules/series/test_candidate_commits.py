@@ -79,3 +79,5 @@ def test_without_a_known_parent_the_commits_before_count_as_contained():
     assert collect_history(parents, "side") == {"a", "b", "side"}
     assert collect_history(parents, "b") == {"a", "b"}
     assert collect_history({"x": ["unknown"], "y": ["x"]}, "y") == {"x", "y"}
+    sparse = {"a": ["unsent"], "b": ["unsent too"], "c": ["b", "merged"]}
+    assert collect_history(sparse, "c") == {"a", "b", "c"}, "the commits between two measured ones were not sent"

@@ -122,6 +122,25 @@ def test_an_event_that_names_no_setting_has_no_line() -> None:
     assert not drawn.setting_lines
 
 
+def test_an_event_of_a_commit_or_a_setting_has_one_label_that_names_both() -> None:
+    either = replace(kernel("one"), cause=Cause.COMMIT_AND_CONFIG, blamed="Reuse the arena", author="")
+    drifts = [drift("a", 30, event="one"), drift("b", 30, event="two"), drift("c", 40, event="three")]
+    drawn = draw(drifts, [either], [either, kernel("two"), kernel("three")])
+    assert [(callout.event, callout.kind) for callout in drawn.callouts] == [("three", "setting"), ("one", "worse")]
+    (label,) = (callout for callout in drawn.callouts if callout.event == "one")
+    assert "kernel 5.15 → 6.1 or Reuse the arena" in label.rest
+    assert [line.event for line in drawn.setting_lines] == ["one"], "the line of the setting stays"
+
+
+def test_a_label_of_a_setting_says_if_a_commit_may_have_caused_the_event() -> None:
+    either = replace(kernel("one"), cause=Cause.COMMIT_AND_CONFIG)
+    drifts = [drift("a", 30, event="one"), drift("b", 30, event="two")]
+    (doubtful,) = draw(drifts[:1], [], [either]).callouts
+    (certain,) = draw(drifts, [], [either, kernel("two")]).callouts
+    assert doubtful.rest.startswith(" or a commit · ")
+    assert certain.rest.startswith(" · ")
+
+
 def test_the_number_of_series_on_a_label_is_that_of_the_event_it_opens() -> None:
     events = [kernel("one"), replace(kernel("two"), n_series=28)]
     (callout,) = draw([drift("a", 30, 3, event="one"), drift("b", 30, 3, event="two")], [], events).callouts

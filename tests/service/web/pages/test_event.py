@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from runner.contract import Host
+from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
@@ -63,6 +66,16 @@ def test_an_event_says_first_what_to_do_and_who(client: FlaskClient) -> None:
     assert "Fix the regression" not in read(client, f"/events/{event(client)}")
 
 
+def test_an_event_says_on_which_hosts_it_was_found(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        steps = reports.proven(1000, 1000, 1900, 1900)
+        Api(client).send(*steps, *reports.proven(1000, 1000, 1900, 1900, host=Host(name="second")))
+        (found,) = client.get("/api/v1/events").json["items"]
+        text = read(client, f"/events/{found['id']}")
+    assert re.search(r"2 drifts in 2 series on (second and \S+|\S+ and second) ", text)
+
+
 def test_an_event_of_the_configuration_names_the_settings_where_others_name_commits(client: FlaskClient) -> None:
     items = client.get("/events.json?state=all").json["items"]
     config = next(entry for entry in items if entry["cause"] == "config")
@@ -78,6 +91,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     assert (answer.status_code, answer.location) == (303, f"/events/{event_id}")
     text = read(client, f"/events/{event_id}")
     assert "Expected Ada" in text
+    assert "The event is expected. It is no longer among the open events." in text
     assert "Memory <b>first</b>" in text
     assert "Reopen the last decision no longer applies" in text
     assert STANDS not in read(client, "/events")

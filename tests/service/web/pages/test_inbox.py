@@ -123,6 +123,13 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
     assert f"{events or 'No'} open event" in read(client, f"/events?{query}")
 
 
+def test_only_an_event_without_an_assignee_is_unassigned_whoever_should_look(client: FlaskClient) -> None:
+    text = read(client, "/events?assignee=nobody")
+    assert "Who looks, next step" in text
+    assert "unassigned" in text, "the word of the filter"
+    assert "Ada" in text, "who looks although nobody is assigned"
+
+
 def test_the_heading_says_by_which_dates_the_list_is_filtered(own: FlaskClient) -> None:
     assert "1 open event of commits since 2025-03-14, found in the last 7 days" in read(own, "/?committed=2025-03-14")
     text = read(own, "/events?committed=2025-03-14&since=all")
@@ -183,6 +190,30 @@ def test_a_filter_by_case_shows_and_judges_the_numbers_of_that_case(tmp_path: Pa
 
         page_of_case = Api(client).get("/events", case="mib=8")["items"]
         assert [entry["headline"] for entry in page_of_case] == [better["headline"]]
+
+
+def test_a_list_of_what_became_worse_begins_with_the_largest_regression(tmp_path: Path) -> None:
+    """Whatever became better at the same commit."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(
+            *reports.proven(1000, 1000, 1040, 1040, 1500, 1500),
+            *reports.proven(2000, 2000, 500, 500, 500, 500, case=reports.OTHER_CASE),
+        )
+
+        def list_headlines(query: str) -> list[str]:
+            return [event["headline"] for event in listed(client, query)]
+
+        steep = "+460 minor faults (+44.2 %) in copy[mib=4]"
+        assert list_headlines("?sort=size&direction=regression") == [
+            steep,
+            "+40 minor faults (+4 %) in copy[mib=4]; 1 better",
+        ]
+        assert list_headlines("?sort=size")[1:] == [steep], "the largest of all changes is for the better"
+        assert list_headlines("?direction=improvement") == ["−1,500 minor faults (−75 %) in copy[mib=8]; 1 worse"]
+        text = read(client, "/events?sort=size&direction=regression")
+        assert "+4 % +40 minor faults (+4 %)" in text
+        assert "1 worse 1 mixed" in text
 
 
 def test_largest_first_orders_a_list_by_the_case_that_it_shows(tmp_path: Path) -> None:

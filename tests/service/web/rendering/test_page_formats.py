@@ -39,6 +39,8 @@ def test_the_formats_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
     assert {row["id"] for row in rows(client, "/overview.csv?since=all")} == {event["id"] for event in listed}
     better = [event["id"] for event in listed if event["direction"] == "improvement"]
     assert [row["id"] for row in rows(client, "/overview.csv?since=all&direction=improvement")] == better != []
+    shown = {row["who_looks"] for row in rows(client, "/overview.csv?since=all")}
+    assert "Ada Writer" in shown, "the page shows the author of the only candidate"
     points = rows(client, "/series/1.csv")
     assert points[history.REGRESSION]["value (faults)"] == "18623"
     assert client.get("/series/1.json").json == client.get("/api/v1/series/1").json
