@@ -53,7 +53,7 @@ def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> st
         )
     if tried_command.has_no_work:
         return f"this measures only the start-up of `{run.command}`, because it gets no input"
-    if tried_command.only_computes and not run.is_server:
+    if tried_command.touches_little_memory:
         return (
             f"`{run.command}` takes only {min(tried_command.faults)} faults, about as many as an empty program, "
             "however long it computes: memory that it newly touches shows in the count, but no slower computation"

@@ -51,6 +51,7 @@ from runner.adoption.printed_text import (
     find_only_error,
     find_unopened_files,
     is_usage,
+    prints_error_line,
     reports_error,
 )
 from runner.adoption.program_text import find_program_text
@@ -840,6 +841,10 @@ class FirstMeasurement:
             # A program that reports its work did not only print its usage, and neither did a server.
             reports_work = run.output != "none" or run.load is not None
             printed_text = "" if reports_work else self._execute_command(workload, tree).output
+            if run.needs_failures and not reports_work and self._differs_from_build(tree, run.file):
+                # With one word more or less, a program takes the name of an input for that of its output.
+                problem = f"`{run.command}` overwrites {run.file} instead of reading it"
+                return TriedCommand(run, (), problem, seconds=max(report.list_values("elapsed"), default=0.0))
             _, error_line = find_missing_module(printed_text)
             if run.file and not error_line:
                 error_line = find_only_error(printed_text)
@@ -848,7 +853,9 @@ class FirstMeasurement:
                 problem = f"`{run.command}` succeeds, but prints: {hide_build_path(error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
-            own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
+            mapped_files = report.files.mapped if report.files else ()
+            own_files = [file for file in mapped_files if file.in_build]
+            faults_in_files = [file.faults for file in mapped_files if file.faults is not None]
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
@@ -860,6 +867,8 @@ class FirstMeasurement:
                 own_bytes=report.files.own_bytes if report.files else "",
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
+                reports_error=prints_error_line(printed_text),
+                memory_faults=min(map(int, counts)) - sum(faults_in_files) if faults_in_files else None,
             )
         seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
@@ -867,6 +876,13 @@ class FirstMeasurement:
         # Only the message of a report tells whether a program exceeded its time limit.
         timed_out = TIMEOUT_WORDS in report.failure.message
         return TriedCommand(run, (), report.failure.explained, timed_out=timed_out, seconds=seconds_to_fail)
+
+    def _differs_from_build(self, tree: Path, file: str) -> bool:
+        """Return whether the last execution has changed a file of the tree; the tree is restored."""
+        changed_size = _get_size(tree / file)
+        changed_text = _read_text(tree / file)
+        restore_tree(tree)
+        return changed_size != _get_size(tree / file) or changed_text != _read_text(tree / file)
 
     def _describe_unread_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> str:
         """Return why a program does not seem to read its standard input; empty if it does.
@@ -1006,7 +1022,9 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # has refused every file.
     results_with_files = [result for result in earlier_results if result.did_work and result.run.file]
     has_steady_input = any(not (result.is_nearly_start or result.run.file_may_change) for result in results_with_files)
-    if (run.file_may_change and has_steady_input) or (run.needs_failures and results_with_files):
+    # An expression that hardly makes a program work with one file may do so with another.
+    does_enough = any(not (result.run.needs_failures and result.is_nearly_start) for result in results_with_files)
+    if (run.file_may_change and has_steady_input) or (run.needs_failures and does_enough):
         return True
     # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)

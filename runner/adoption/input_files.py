@@ -13,7 +13,8 @@ _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",
 that is measured, so a change to the file can move the count."""
 _STAND_IN_SUFFIXES = ("", ".md", ".txt", ".rst")
 _INPUT_FOLDERS = tuple(
-    re.compile(rf"(?:^|[/_.-])(?:{names})") for names in ("bench|perf", "example|sample|demo|corpus", "test|data")
+    re.compile(rf"(?:^|[/_.-])(?:{names})")
+    for names in ("bench|perf", "example|sample|demo|corpus", "test|data|vectors|fixtures|inputs?(?:/|$)")
 )
 """Folders in which projects keep inputs of their programs. Those whose files cause the most work come first."""
 _DOCUMENT_FOLDER = re.compile(

@@ -462,6 +462,31 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+def test_an_expression_is_tried_with_further_files_while_the_program_hardly_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [RunProposal(f"./x . t/{name}", input_file=f"t/{name}", needs_failures=True) for name in "ab"]
+    start = TriedCommand(RunProposal(""), (386, 386), cpu_seconds=0.002)
+    commands = [run.command for run in runs]
+    assert try_file_runs(dict.fromkeys(commands, start), monkeypatch, WITH_FILE, *runs)[-2:] == commands
+    works = replace(start, faults=(900, 900), cpu_seconds=0.1)
+    assert try_file_runs(dict.fromkeys(commands, works), monkeypatch, WITH_FILE, *runs)[-1] == commands[0]
+    assert try_file_runs({"./x t/a": start}, monkeypatch, WITH_FILE, *runs)[-1] == "./x t/a"
+
+
+def test_a_file_that_an_execution_overwrites_differs_from_the_build(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "LICENSE"
+    monkeypatch.setattr(command_trials, "restore_tree", lambda _: file.write_text("License"))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    for text in ("", "LICENSE"):
+        file.write_text(text)
+        assert first._differs_from_build(tmp_path, "LICENSE")
+    file.write_text("License")
+    assert not first._differs_from_build(tmp_path, "LICENSE")
+
+
 @pytest.mark.parametrize(
     ("faults", "cpu_seconds", "n_tried"), [(63, 0.001, 3), (160, 0.008, 3), (160, 0.3, 1), (600, 0.008, 1)]
 )

@@ -208,3 +208,11 @@ def test_the_document_of_a_pair_is_the_input_and_the_page_the_expected_output() 
     sources = listing(dict.fromkeys([*pairs, "test/other.html"], ""))
     assert list_inputs(sources, "hoedown")[:2] == ["test/Tests/Links.text", "test/Tests/Tabs.text"]
     assert not {file for file in pairs if file.endswith("html")} & set(list_inputs(sources, "hoedown"))
+
+
+@pytest.mark.parametrize("folder", ["vectors", "fixtures", "input", "src/inputs"])
+def test_files_that_tests_are_fed_with_are_inputs_wherever_they_are_kept(folder: str) -> None:
+    files = dict.fromkeys((f"{folder}/{name}.bit" for name in "abc"), "")
+    assert list_inputs(listing(files), "./play") == [f"{folder}/a.bit", f"{folder}/b.bit"]
+    elsewhere = dict.fromkeys((f"src/inputting/{name}.bit" for name in "abc"), "")
+    assert list_inputs(listing(elsewhere), "./play") == []
