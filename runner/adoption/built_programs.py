@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -54,6 +54,8 @@ _SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
 """Words in the names of benchmarks, besides words that contain *bench*."""
 _SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
 """The suffix of the sources of programs that an interpreter or a virtual machine executes; ``.py`` for all others."""
+_MAX_EXPRESSIONS = 6
+"""With how many files a program that refuses them alone is tried with an expression before the file."""
 _ANY_EXPRESSION = "."
 """An expression that matches in every file, for programs that take one before their file, such as grep and jq."""
 _REPLACEMENT = f"{_ANY_EXPRESSION} x"
@@ -381,13 +383,22 @@ def list_file_runs(
         # expression.
         runs += [
             *(_add_output(run) for run in input_runs[:1]),
-            *(_add_expression(start_command, run) for run in input_runs),
+            *(_add_expression(start_command, run) for run in _select_of_each_kind(input_runs)),
             *stand_ins,
             *(_add_output(run) for run in stand_ins[: not input_runs]),
             *(_add_expression(start_command, run) for run in stand_ins),
             *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_ins)[:1]),
         ]
     return runs
+
+
+def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
+    """Return a few of the commands with files: the first one of each kind of file, then others, in their order."""
+    first_runs: dict[str, RunProposal] = {}
+    for run in runs:
+        first_runs.setdefault(PurePosixPath(run.file).suffix, run)
+    other_runs = [run for run in runs if run not in first_runs.values()]
+    return [*first_runs.values(), *other_runs][:_MAX_EXPRESSIONS]
 
 
 def _add_expression(start_command: str, run: RunProposal, expression: str = _ANY_EXPRESSION) -> RunProposal:

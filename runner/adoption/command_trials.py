@@ -117,7 +117,7 @@ _MAX_FAILURE_SECONDS = 30.0
 """After two failures with a file that took longer than this in total, in seconds, a program gets no other."""
 _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
-_MAX_INPUTS = 4
+_MAX_INPUTS = 8
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _UNSTARTED_STATUS = 127
 """The exit code with which a shell reports a program that does not exist."""

@@ -23,7 +23,7 @@ _DOCUMENT_FOLDER = re.compile(
 """Folders whose documents are inputs, and not documentation of the project."""
 _MIN_SUFFIX_LETTERS = 2
 """A suffix with fewer letters occurs in too many names to show that a program is named after it."""
-_MAX_FILES_OF_KIND = 6
+_MAX_FILES_OF_KIND = 10
 """The largest number of files to try that are of the kind that the program is named after."""
 _MAX_LARGE_FILES = 2
 """How many of them are chosen because they are the largest: they cause the most work."""
@@ -49,9 +49,9 @@ _ABOUT_PROJECT = re.compile(
     r"license|licence|copying|readme|change|news|history|todo|contributing|cmakelists|requirements", re.IGNORECASE
 )
 _WRONG_INPUT = re.compile(
-    r"error|invalid|malformed|corrupt|crash|fuzz|fail|expect|(?<![a-z])(?:bad|wrong|err)(?![a-z])"
+    r"error|invalid|malformed|corrupt|crash|fuzz|fail|expect|disabled|infinite|(?<![a-z])(?:bad|wrong|err)(?![a-z])"
 )
-"""Inputs that a program is expected to refuse, and files with what it is expected to print."""
+"""Inputs that a program is expected to refuse or never to finish, and files with what it is expected to print."""
 _DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
 _RENDERED_KINDS = frozenset({"html", "xml", "tex"})
 """Suffixes of files that a program may make from documents."""

@@ -502,6 +502,9 @@ def _may_run_more_work(
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
+    if other_proposal.is_reduced and built_proposal.is_reduced:
+        # The project is not built as a whole: other parts of it may do what this one does not.
+        return not any(result.did_work and not result.may_only_start for result in tried_commands)
     if any(result.did_work and not result.takes_only_start for result in tried_commands):
         return False
     # Another variant of the same programs would be a waste of time. Another build system may build other programs.
@@ -632,8 +635,9 @@ def _build_project(
             return proposal, tree
         print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
-        # A build that makes less of the project has no program either.
-        proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
+        if not proposal.is_reduced:
+            # A build that makes less of the project has no program either.
+            proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
     if missing_part:
         raise FaultwatchError(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy

@@ -153,6 +153,16 @@ def test_a_program_that_refuses_a_file_alone_gets_an_expression_before_it() -> N
     ], "without one, the license could be the expression for which all files are searched"
 
 
+def test_an_expression_precedes_a_file_of_each_kind_before_further_files_of_one_kind() -> None:
+    files = dict.fromkeys((*(f"test/{letter}.jq" for letter in "abcdefgh"), "test/a.json"), "")
+    runs = list_commands([BuiltProgram("jq")], listing(files, "jq"))
+    files_after_expression = [
+        run.file for run in runs if run.command.startswith("./jq . ") and " x " not in run.command
+    ]
+    assert files_after_expression[:2] == ["test/a.jq", "test/a.json"]
+    assert len(files_after_expression) == 6
+
+
 def test_a_program_that_converts_a_file_gets_the_name_of_one_to_write() -> None:
     runs = list_commands([BuiltProgram("pack")], listing({"test/a.json": ""}))
     (writing,) = [run for run in runs if "faultwatch-output" in run.command]

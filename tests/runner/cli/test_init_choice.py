@@ -748,6 +748,14 @@ def test_another_build_is_made_if_the_tests_of_the_first_one_take_no_more_than_a
     assert not init_choice._may_run_more_work(replace(other, builds_tests=False), first, [result])
 
 
+def test_another_part_of_a_project_is_built_if_the_first_one_only_starts() -> None:
+    parts = [BuildProposal("Make", f"make part{number}", is_reduced=True) for number in (1, 2)]
+    result = TriedCommand(RunProposal("part1/x", may_do_nothing=True), (113, 113), cpu_seconds=0.006)
+    assert init_choice._may_run_more_work(parts[1], parts[0], [result])
+    assert not init_choice._may_run_more_work(parts[1], parts[0], [replace(result, cpu_seconds=2.0)])
+    assert not init_choice._may_run_more_work(parts[1], replace(parts[0], is_reduced=False), [result])
+
+
 @pytest.mark.parametrize(
     ("faults", "chosen"), [((900, 900), "make && cut: bin/x made.fq"), ((), "make: bin/x LICENSE")]
 )
