@@ -23,12 +23,14 @@ _DOCUMENT_FOLDER = re.compile(
 """Folders whose documents are inputs, and not documentation of the project."""
 _MIN_SUFFIX_LETTERS = 2
 """A suffix with fewer letters occurs in too many names to show that a program is named after it."""
-_MAX_FILES_OF_KIND = 10
+_MAX_FILES_OF_KIND = 6
 """The largest number of files to try that are of the kind that the program is named after."""
 _MAX_LARGE_FILES = 2
 """How many of them are chosen because they are the largest: they cause the most work."""
 _MAX_LARGE_LATER_FILES = 2
 """How many places are kept for the largest files of other folders than the best one, such as the tests."""
+_MAX_SIMILAR_FILES = 60
+"""How many files are executed once to find the one that causes the most work."""
 _MAX_DATA_FILES = 2
 """The largest number of files of the most frequent other kind to try."""
 _MAX_INPUT_BYTES = 8 << 20
@@ -165,6 +167,29 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     )
     selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
     return list(dict.fromkeys([*selected_files_of_kind, *_select_data_files(data_files)]))
+
+
+def list_similar_inputs(sources: Sources, file: str, get_size: Callable[[str], int]) -> list[str]:
+    """Return the other inputs of a file's kind, the largest first; those that the newest commits changed are left out.
+
+    How large a file is does not show how much work it causes: a short script may compute for long.
+
+    Parameters
+    ----------
+    get_size
+        Returns the size of a file in bytes.
+    """
+    similar_files = [
+        other
+        for other in sources.files
+        if other != file
+        and _get_kind(other) == _get_kind(file)
+        and _may_be_input(other)
+        and _is_in_input_folder(other)
+        and other not in sources.changed_files
+        and 0 < get_size(other) <= _MAX_INPUT_BYTES
+    ]
+    return sorted(similar_files, key=lambda other: (-get_size(other), other))[:_MAX_SIMILAR_FILES]
 
 
 def find_input_folder(inputs: Sequence[str]) -> str | None:

@@ -9,6 +9,7 @@ from runner.adoption.input_files import (
     find_other_input,
     find_source,
     list_inputs,
+    list_similar_inputs,
     list_stand_ins,
 )
 from tests.runner.adoption.listings import listing
@@ -103,16 +104,14 @@ def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
 def test_of_many_inputs_a_few_are_tried_from_the_whole_alphabet() -> None:
     files = dict.fromkeys((*(f"bench/b{letter}.wren" for letter in ascii_lowercase), "test/a.wren"), "")
     chosen = list_inputs(listing(files, "wren"), "wren")
-    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"acfhknpsux"]
+    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"aeinrv"]
 
 
 def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() -> None:
     files = dict.fromkeys((f"bench/b{letter}.wren" for letter in ascii_lowercase), "")
     sizes = {"bench/bb.wren": 2000, "bench/bl.wren": 1000, "bench/bk.wren": 1 << 30}
     chosen = list_inputs(listing(files, "wren"), "wren", lambda file: sizes.get(file, 0))
-    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"blaehkorux"], (
-        "the others are from the whole alphabet"
-    )
+    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"blahou"], "the others are from the whole alphabet"
     data = listing(dict.fromkeys(("bench/a.json", "bench/b.json", "bench/large.json"), ""))
     assert list_inputs(data, "./parse", len) == ["bench/large.json", "bench/a.json"]
 
@@ -124,13 +123,13 @@ def test_benchmarks_and_the_largest_tests_get_places_besides_many_examples() -> 
     )
     sizes = {"repl.js": 90_000, "tests/test_large.js": 30_000, "tests/test_small.js": 10}
     chosen = list_inputs(listing(files), "qjs", lambda file: sizes.get(file, 100))
-    assert len(chosen) == 10
+    assert len(chosen) == 6
     assert chosen[0] == "tests/microbench.js"
     assert "tests/test_large.js" in chosen[:4]
     del files["tests/microbench.js"]
     without_benchmark = list_inputs(listing(files), "qjs", lambda file: sizes.get(file, 100))
     assert "tests/test_large.js" in without_benchmark[:4]
-    assert len(without_benchmark) == 10
+    assert len(without_benchmark) == 6
 
 
 def test_a_file_next_to_its_compressed_form_is_an_input_of_a_compressor() -> None:
@@ -225,3 +224,19 @@ def test_files_that_tests_are_fed_with_are_inputs_wherever_they_are_kept(folder:
     assert list_inputs(listing(files), "./play") == [f"{folder}/a.bit", f"{folder}/b.bit"]
     elsewhere = dict.fromkeys((f"src/inputting/{name}.bit" for name in "abc"), "")
     assert list_inputs(listing(elsewhere), "./play") == []
+
+
+def test_the_other_inputs_of_a_kind_are_listed_by_their_size() -> None:
+    names = (
+        "test/a.gv",
+        "test/b.gv",
+        "test/c.gv",
+        "test/new.gv",
+        "test/empty.gv",
+        "test/error.gv",
+        "src/d.gv",
+        "test/e.js",
+    )
+    sizes = {"test/c.gv": 90, "test/empty.gv": 0}
+    sources = listing(dict.fromkeys(names, ""), "x", changed=["test/new.gv"])
+    assert list_similar_inputs(sources, "test/a.gv", lambda file: sizes.get(file, 9)) == ["test/c.gv", "test/b.gv"]
