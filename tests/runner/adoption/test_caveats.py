@@ -122,7 +122,12 @@ def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
         "fewer faults"
     )
     assert describe_caveat(given, 74).endswith("takes only 1 fewer fault")
-    assert describe_caveat(given, 60) == ""
+    assert describe_caveat(given, 60).startswith(
+        "the input of `./lz4 tests/skip.bin` is small: it adds only 15 faults to the 60 with which the program starts"
+    )
+    assert "is small" not in describe_caveat(replace(given, cpu_seconds=0.1), 60), "it computes"
+    assert describe_caveat(replace(given, faults=(275, 275)), 60) == ""
+    assert describe_caveat(replace(given, faults=(275, 275)), 0) == ""
     assert describe_caveat(given, 90).endswith("takes no fewer faults")
     assert describe_caveat(given, 0) == ""
 
