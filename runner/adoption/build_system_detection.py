@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from runner.adoption.own_code import has_no_code
+from runner.adoption.own_code import has_no_code, is_mainly_native
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources, is_plain_path, is_third_party
 from runner.adoption.systems import (
@@ -78,13 +78,19 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     # Node comes late: in most projects in other languages, package.json only serves the documentation.
     systems = [*systems, java, node, scripts]
     unsorted_proposals = [proposal for system in systems for proposal in system.propose(sources)]
-    if not unsorted_proposals:
-        unsorted_proposals = c_files.propose(sources)
+    if is_mainly_native(sources) and not any(map(_builds_project, unsorted_proposals)):
+        # Scripts that start what somebody has built, or only help to develop it, are no way to build it.
+        unsorted_proposals = [*c_files.propose(sources), *unsorted_proposals]
     # A build file at the top is the project's usual build; those in folders often serve only to package it.
     proposals = sorted(unsorted_proposals, key=lambda proposal: proposal.depth)
     return [
         _add_version_variables(proposal, detect_version_from_git(sources, proposal.system)) for proposal in proposals
     ]
+
+
+def _builds_project(proposal: BuildProposal) -> bool:
+    """Return whether a build makes something of the project itself."""
+    return bool(proposal.command) and not proposal.runs_loose_scripts
 
 
 def _add_version_variables(proposal: BuildProposal, git_version: VersionFromGit) -> BuildProposal:

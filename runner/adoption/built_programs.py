@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -54,6 +54,8 @@ _SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
 """Words in the names of benchmarks, besides words that contain *bench*."""
 _SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
 """The suffix of the sources of programs that an interpreter or a virtual machine executes; ``.py`` for all others."""
+_MAX_EXPRESSIONS = 6
+"""With how many files a program that refuses them alone is tried with an expression before the file."""
 _ANY_EXPRESSION = "."
 """An expression that matches in every file, for programs that take one before their file, such as grep and jq."""
 _REPLACEMENT = f"{_ANY_EXPRESSION} x"
@@ -215,8 +217,9 @@ def list_commands(
     """Return the commands to try, the most promising first.
 
     Scripts that start the programs come first, if the project's documents show them with its files. Each program is
-    tried without arguments, then as the documents show, then with inputs; a program for users is also tried with other
-    files of the project, and finally with ``--version`` and ``--help``. Examples are for users if no other program is.
+    tried without arguments, then as the documents show, then with inputs. A program for users is also tried with other
+    files of the project, as is a benchmark without any input, and finally with ``--version`` and ``--help``. Examples
+    are for users if no other program is.
 
     Parameters
     ----------
@@ -271,7 +274,10 @@ def list_commands(
             _propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
         ]
         runs += [run for run in documented_runs if not run.reads_text]
-        runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
+        file_runs = list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
+        if rank == _Rank.BENCHMARK and not file_runs:
+            file_runs = [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in list_stand_ins(sources)]
+        runs += file_runs
         # A text is short, so it is less work than a file.
         runs += [run for run in documented_runs if run.reads_text]
         if is_for_users:
@@ -372,15 +378,27 @@ def list_file_runs(
             for file in list_stand_ins(sources)
             if file not in inputs
         ]
+        # If one file fails with an output file, or with a replacement, so do the others. A program that reads both of
+        # two names does not find the output, but one that writes to the second would overwrite a file after an
+        # expression.
         runs += [
-            *(_add_expression(start_command, run) for run in input_runs),
+            *(_add_output(run) for run in input_runs[:1]),
+            *(_add_expression(start_command, run) for run in _select_of_each_kind(input_runs)),
             *stand_ins,
+            *(_add_output(run) for run in stand_ins[: not input_runs]),
             *(_add_expression(start_command, run) for run in stand_ins),
-            # If one file fails with a replacement too, or with an output file, so do the others.
             *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_ins)[:1]),
-            *(_add_output(run) for run in (input_runs or stand_ins)[:1]),
         ]
     return runs
+
+
+def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
+    """Return a few of the commands with files: the first one of each kind of file, then others, in their order."""
+    first_runs: dict[str, RunProposal] = {}
+    for run in runs:
+        first_runs.setdefault(PurePosixPath(run.file).suffix, run)
+    other_runs = [run for run in runs if run not in first_runs.values()]
+    return [*first_runs.values(), *other_runs][:_MAX_EXPRESSIONS]
 
 
 def _add_expression(start_command: str, run: RunProposal, expression: str = _ANY_EXPRESSION) -> RunProposal:

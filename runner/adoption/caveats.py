@@ -2,6 +2,8 @@
 
 from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, START_CPU_SECONDS, TriedCommand
 
+_FEW_ADDED_FAULTS = 200
+"""An input is small if it adds fewer faults than this, and fewer than the program takes to start."""
 MIN_ADDED_SHARE = 0.1
 """An input adds little if it adds less than this share of the faults that the program takes to start."""
 
@@ -53,7 +55,13 @@ def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> st
         )
     if tried_command.has_no_work:
         return f"this measures only the start-up of `{run.command}`, because it gets no input"
-    if tried_command.only_computes and not run.is_server:
+    added = min(tried_command.faults) - start_faults
+    if run.file and added < min(start_faults, _FEW_ADDED_FAULTS) and tried_command.cpu_seconds < START_CPU_SECONDS:
+        return (
+            f"the input of `{run.command}` is small: it adds only {added} faults to the {start_faults} with which the "
+            "program starts, so a change that costs memory for each part of an input may not show"
+        )
+    if tried_command.touches_little_memory:
         return (
             f"`{run.command}` takes only {min(tried_command.faults)} faults, about as many as an empty program, "
             "however long it computes: memory that it newly touches shows in the count, but no slower computation"

@@ -47,7 +47,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
     start. Among equals, a count that repeats or nearly does comes first, then a command that executes more of the
-    project's code.
+    project's code, then the benchmark with the most faults: an interpreter maps nothing of the project.
     """
     programs: dict[str, list[TriedCommand]] = {}
     for candidate in tried_commands:
@@ -63,6 +63,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
             *_rank_steadiness(candidate),
             candidate.run.is_test and candidate.is_nearly_start,
             -candidate.own_faults,
+            -min(candidate.faults) if _rank(candidate) == 0 else 0,
         ),
     )
     is_of_same_kind = _choose_kind_test(best_command)  # a function
@@ -104,6 +105,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
         return min(
             reading_commands,
             key=lambda candidate: (
+                candidate.reports_error,
                 adds_little(candidate, start_faults),
                 not works_on_folder(candidate, reading_commands),
                 *_rank_steadiness(candidate),
@@ -174,7 +176,11 @@ def count_start_faults(chosen_command: TriedCommand, tried_commands: Sequence[Tr
     """Return the faults that the program of a command takes without an input; 0 if it never worked without one."""
     program = _get_program_or_script(chosen_command.run)
     start_commands = (
-        other for other in tried_commands if other.faults and other.run.may_do_nothing and not other.run.is_test
+        other
+        for other in tried_commands
+        if other.faults
+        and (other.run.may_do_nothing or other.prints_usage or other.run.only_describes_itself)
+        and not other.run.is_test
     )
     return min(
         (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
@@ -205,7 +211,9 @@ def list_commands_with_files(
         if other.did_work
         and other.run.file
         and other is not chosen_command
-        and not (other.run.needs_failures or other.run.is_folder)
+        and not other.run.is_folder
+        # What a program refused without an expression, for example, it gets only with one.
+        and other.run.needs_failures is chosen_run.needs_failures
     ]
     commands_of_program = [other for other in other_commands if _get_program_or_script(other.run) == program]
     if chosen_run.file:
@@ -255,7 +263,7 @@ def has_command_with_work(tried_commands: Sequence[TriedCommand]) -> bool:
 def _rank(tried_command: TriedCommand) -> int:
     """Return the rank of a command: the lower, the more promising.
 
-    The ranks: 0 a benchmark; 1 a program with an input; 2 a program with an input that takes no more than a start; 3
+    The ranks: 0 a benchmark; 1 a program with an input; 2 one of these that touches hardly more memory than a start; 3
     one of these that is hard to compare, a program with a stand-in, a test, or a program that computes for a long time
     without an input; 4 a program without an input; 5 a program that did no work; 6 a program that executes nothing of
     the project.
@@ -263,9 +271,9 @@ def _rank(tried_command: TriedCommand) -> int:
     if not tried_command.did_work:
         return 6 if tried_command.is_foreign else 5
     if tried_command.run.is_promising and not _is_hard_to_compare(tried_command) and not tried_command.takes_only_start:
-        if not tried_command.run.input_file:
-            return 0
-        return _FIRST_WEAK_RANK if tried_command.is_like_start else 1
+        if tried_command.is_like_start or tried_command.touches_little_memory:
+            return _FIRST_WEAK_RANK
+        return 1 if tried_command.run.input_file else 0
     return 4 if tried_command.may_only_start else _LAST_RANK_WITH_WORK
 
 

@@ -33,7 +33,7 @@ from runner.adoption.command_choice import (
 )
 from runner.adoption.exit_status import accept_result_status, contains_most_words
 from runner.adoption.help_options import list_shorter_options, list_single_thread_options
-from runner.adoption.input_files import find_input_folder, list_inputs, list_stand_ins
+from runner.adoption.input_files import find_input_folder, list_inputs, list_similar_inputs, list_stand_ins
 from runner.adoption.larger_folder import (
     choose_folder,
     may_work_on_folder,
@@ -51,6 +51,7 @@ from runner.adoption.printed_text import (
     find_only_error,
     find_unopened_files,
     is_usage,
+    prints_error_line,
     reports_error,
 )
 from runner.adoption.program_text import find_program_text
@@ -118,6 +119,11 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_MAX_QUICK_SECONDS, _QUICK_TIMEOUT_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 2, 10.0
+"""If a program is quicker than this with its inputs, in seconds, each similar file is executed once, for at most the
+second time, to find the one that takes the longest; the search ends after the third."""
+_MIN_SEARCH_RATIO = 2
+"""An input has to take at least this many times as long as the one that was tried, to be tried too."""
 _UNSTARTED_STATUS = 127
 """The exit code with which a shell reports a program that does not exist."""
 _MAX_INPUT_BYTES = 64 << 20
@@ -352,9 +358,9 @@ class FirstMeasurement:
     ) -> Iterator[RunProposal]:
         """Yield the given commands, and commands that the results of a program's earlier commands suggest.
 
-        These come just before the program's commands that only print a version or the usage: a folder of inputs for a
-        program that works on the folder in which it starts, and subcommands, which are read from the help, for a
-        program that has refused every file.
+        These come just before the program's commands that only print a version or the usage: the input that takes the
+        longest, a folder of inputs for a program that works on the folder in which it starts, and subcommands, which
+        are read from the help, for a program that has refused every file.
 
         Parameters
         ----------
@@ -374,6 +380,9 @@ class FirstMeasurement:
             asked_programs.add(program)
             start_command = run.command.rpartition(" ")[0]
             folder = find_input_folder([file_run.input_file for file_run in file_runs if file_run.input_file])
+            longest_input = self._find_longest_input(proposal, results, tree)
+            if longest_input:
+                yield longest_input
             if folder and any(works_on_folder(result, results) for result in results):
                 command = f"{start_command} {folder}"
                 yield replace(run, command=command, input_file=folder, may_do_nothing=False, is_folder=True)
@@ -382,6 +391,37 @@ class FirstMeasurement:
                 answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
                 yield from list_subcommand_runs(start_command, answer.output, file_runs)
             yield run
+
+    def _find_longest_input(
+        self, proposal: BuildProposal, results: Sequence[TriedCommand], tree: Path
+    ) -> RunProposal | None:
+        """Return the command with the similar input that takes a program the longest, if it is quick with the others.
+
+        Each similar file is only executed once, which takes milliseconds, while a trial takes a good part of a second.
+        Inputs that the program refuses, or does not finish in time, are left out. None if no other takes much longer.
+        """
+        reading = [
+            result for result in results if result.did_work and result.run.input_file and not result.run.is_folder
+        ]
+        if not reading or any(result.work_seconds > _MAX_QUICK_SECONDS for result in reading):
+            return None
+        tried_files = {result.run.input_file for result in results}
+        run = max(reading, key=lambda result: result.work_seconds).run
+        similar_files = list_similar_inputs(self.sources, run.file, lambda file: _get_size(tree / file))
+        ends_at = time.monotonic() + _MAX_SEARCH_SECONDS
+        seconds_by_run: dict[str, tuple[float, RunProposal]] = {}
+        for file in [run.file, *similar_files]:
+            other = replace_file(run, file)
+            if other is None or time.monotonic() > ends_at or (file in tried_files and file != run.file):
+                continue
+            other = replace(other, input_file=file, is_longest=True)
+            workload = self._make_workload(proposal, other, TRIAL_SECONDS)
+            result = self._execute_command(workload, tree, _QUICK_TIMEOUT_SECONDS)
+            if not (result.status or result.timed_out or prints_error_line(result.output)):
+                seconds_by_run[file] = result.seconds, other
+        first_seconds, _ = seconds_by_run.get(run.file, (0.0, run))
+        longest_seconds, longest_run = max(seconds_by_run.values(), default=(0.0, run), key=lambda pair: pair[0])
+        return longest_run if longest_seconds >= _MIN_SEARCH_RATIO * first_seconds > 0 else None
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
@@ -840,6 +880,10 @@ class FirstMeasurement:
             # A program that reports its work did not only print its usage, and neither did a server.
             reports_work = run.output != "none" or run.load is not None
             printed_text = "" if reports_work else self._execute_command(workload, tree).output
+            if run.needs_failures and not reports_work and self._differs_from_build(tree, run.file):
+                # With one word more or less, a program takes the name of an input for that of its output.
+                problem = f"`{run.command}` overwrites {run.file} instead of reading it"
+                return TriedCommand(run, (), problem, seconds=max(report.list_values("elapsed"), default=0.0))
             _, error_line = find_missing_module(printed_text)
             if run.file and not error_line:
                 error_line = find_only_error(printed_text)
@@ -848,7 +892,9 @@ class FirstMeasurement:
                 problem = f"`{run.command}` succeeds, but prints: {hide_build_path(error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
-            own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
+            mapped_files = report.files.mapped if report.files else ()
+            own_files = [file for file in mapped_files if file.in_build]
+            faults_in_files = [file.faults for file in mapped_files if file.faults is not None]
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
@@ -860,6 +906,8 @@ class FirstMeasurement:
                 own_bytes=report.files.own_bytes if report.files else "",
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
+                reports_error=prints_error_line(printed_text),
+                memory_faults=min(map(int, counts)) - sum(faults_in_files) if faults_in_files else None,
             )
         seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
@@ -867,6 +915,13 @@ class FirstMeasurement:
         # Only the message of a report tells whether a program exceeded its time limit.
         timed_out = TIMEOUT_WORDS in report.failure.message
         return TriedCommand(run, (), report.failure.explained, timed_out=timed_out, seconds=seconds_to_fail)
+
+    def _differs_from_build(self, tree: Path, file: str) -> bool:
+        """Return whether the last execution has changed a file of the tree; the tree is restored."""
+        changed_size = _get_size(tree / file)
+        changed_text = _read_text(tree / file)
+        restore_tree(tree)
+        return changed_size != _get_size(tree / file) or changed_text != _read_text(tree / file)
 
     def _describe_unread_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> str:
         """Return why a program does not seem to read its standard input; empty if it does.
@@ -910,10 +965,10 @@ class FirstMeasurement:
         output = self._execute_command(self._make_workload(proposal, run, TRIAL_SECONDS), tree).output
         return contains_most_words(output, _read_text(tree / run.file))
 
-    def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
+    def _execute_command(self, workload: Workload, tree: Path, timeout: float = TRIAL_SECONDS) -> ProgramResult:
         """Execute the command of a workload's first case without measuring it, and return what it prints.
 
-        It prints nothing if it cannot be started.
+        It prints nothing if it cannot be started. The time limit is in seconds.
         """
         bound_case = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound_case).environment
@@ -922,13 +977,13 @@ class FirstMeasurement:
         try:
             if sandbox:
                 return execute_confined(
-                    bound_case.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+                    bound_case.command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout
                 )
             return execute(
-                bound_case.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
+                bound_case.command, directory=tree, environment=environment, timeout=timeout, merge_streams=True
             )
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return ProgramResult(_UNSTARTED_STATUS, output="", error="", seconds=0.0, deadline=TRIAL_SECONDS)
+            return ProgramResult(_UNSTARTED_STATUS, output="", error="", seconds=0.0, deadline=timeout)
 
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         """Return a build and a command as a workload, with a time limit in seconds."""
@@ -1006,7 +1061,9 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # has refused every file.
     results_with_files = [result for result in earlier_results if result.did_work and result.run.file]
     has_steady_input = any(not (result.is_nearly_start or result.run.file_may_change) for result in results_with_files)
-    if (run.file_may_change and has_steady_input) or (run.needs_failures and results_with_files):
+    # An expression that hardly makes a program work with one file may do so with another.
+    does_enough = any(not (result.run.needs_failures and result.is_nearly_start) for result in results_with_files)
+    if (run.file_may_change and has_steady_input) or (run.needs_failures and does_enough):
         return True
     # A command that may do nothing shows no more than one that gives the program work.
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
@@ -1092,7 +1149,7 @@ def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]
     is_enough = (
         len(results_with_input) >= _MAX_INPUTS or sum(result.seconds for result in results_with_input) > MAX_SECONDS
     )
-    return bool(run.input_file) and is_enough and not run.is_folder
+    return bool(run.input_file) and is_enough and not (run.is_folder or run.is_longest)
 
 
 def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:

@@ -13,7 +13,8 @@ _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",
 that is measured, so a change to the file can move the count."""
 _STAND_IN_SUFFIXES = ("", ".md", ".txt", ".rst")
 _INPUT_FOLDERS = tuple(
-    re.compile(rf"(?:^|[/_.-])(?:{names})") for names in ("bench|perf", "example|sample|demo|corpus", "test|data")
+    re.compile(rf"(?:^|[/_.-])(?:{names})")
+    for names in ("bench|perf", "example|sample|demo|corpus", "test|data|vectors|fixtures|inputs?(?:/|$)")
 )
 """Folders in which projects keep inputs of their programs. Those whose files cause the most work come first."""
 _DOCUMENT_FOLDER = re.compile(
@@ -28,6 +29,8 @@ _MAX_LARGE_FILES = 2
 """How many of them are chosen because they are the largest: they cause the most work."""
 _MAX_LARGE_LATER_FILES = 2
 """How many places are kept for the largest files of other folders than the best one, such as the tests."""
+_MAX_SIMILAR_FILES = 60
+"""How many files are executed once to find the one that causes the most work."""
 _MAX_DATA_FILES = 2
 """The largest number of files of the most frequent other kind to try."""
 _MAX_INPUT_BYTES = 8 << 20
@@ -48,9 +51,9 @@ _ABOUT_PROJECT = re.compile(
     r"license|licence|copying|readme|change|news|history|todo|contributing|cmakelists|requirements", re.IGNORECASE
 )
 _WRONG_INPUT = re.compile(
-    r"error|invalid|malformed|corrupt|crash|fuzz|fail|expect|(?<![a-z])(?:bad|wrong|err)(?![a-z])"
+    r"error|invalid|malformed|corrupt|crash|fuzz|fail|expect|disabled|infinite|(?<![a-z])(?:bad|wrong|err)(?![a-z])"
 )
-"""Inputs that a program is expected to refuse, and files with what it is expected to print."""
+"""Inputs that a program is expected to refuse or never to finish, and files with what it is expected to print."""
 _DOCUMENTS = frozenset({"md", "markdown", "txt", "text", "rst"})
 _RENDERED_KINDS = frozenset({"html", "xml", "tex"})
 """Suffixes of files that a program may make from documents."""
@@ -164,6 +167,29 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     )
     selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
     return list(dict.fromkeys([*selected_files_of_kind, *_select_data_files(data_files)]))
+
+
+def list_similar_inputs(sources: Sources, file: str, get_size: Callable[[str], int]) -> list[str]:
+    """Return the other inputs of a file's kind, the largest first; those that the newest commits changed are left out.
+
+    How large a file is does not show how much work it causes: a short script may compute for long.
+
+    Parameters
+    ----------
+    get_size
+        Returns the size of a file in bytes.
+    """
+    similar_files = [
+        other
+        for other in sources.files
+        if other != file
+        and _get_kind(other) == _get_kind(file)
+        and _may_be_input(other)
+        and _is_in_input_folder(other)
+        and other not in sources.changed_files
+        and 0 < get_size(other) <= _MAX_INPUT_BYTES
+    ]
+    return sorted(similar_files, key=lambda other: (-get_size(other), other))[:_MAX_SIMILAR_FILES]
 
 
 def find_input_folder(inputs: Sequence[str]) -> str | None:

@@ -23,8 +23,8 @@ _MIN_ROUNDS = 10
 """The smallest number of repetitions of the small input for which a larger one is worth a build step."""
 _JSON_SUFFIXES = (".json", ".geojson")
 """Suffixes of files with a single value, whose repetition would be invalid."""
-_TEXT_SUFFIXES = ("", ".txt")
-"""Suffixes of stand-ins that are plain text."""
+_TEXT_SUFFIXES = ("", ".txt", ".md", ".rst")
+"""Suffixes of stand-ins that are text."""
 _MAX_OTHER_PROGRAMS = 3
 """How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2
@@ -71,12 +71,12 @@ def propose_larger_input(
 def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str:
     """Return a shell command that repeats a file into the larger one.
 
-    JSON texts become the elements of an array. The lines of a stand-in, which is any text, begin with the number of the
-    repetition: a compressor does not the same work for a text that repeats as for others.
+    JSON texts become the elements of an array. The lines of a stand-in, which is any text, end with the number of the
+    repetition: a compressor, or an index of words, does not the same work for a text that repeats as for others.
     """
     suffix = PurePosixPath(file).suffix.lower()
     if is_stand_in and suffix in _TEXT_SUFFIXES:
-        repeating = f'for round in $(seq {n_rounds}); do sed "s/^/$round /" {file}; done'
+        repeating = f'for round in $(seq {n_rounds}); do sed "s/$/ $round/" {file}; done'
     elif suffix in _JSON_SUFFIXES:
         repeating = (
             f"{{ echo [; for round in $(seq {n_rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
@@ -160,6 +160,9 @@ def does_more_work(larger_result: TriedCommand, small_result: TriedCommand, star
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
     """
     if not larger_result.did_work or larger_result.work_seconds > SLOW_SECONDS:
+        return False
+    # Copies of a valid input need not be one: a program may define its functions twice, for example.
+    if larger_result.reports_error and not small_result.reports_error:
         return False
     spread = max(larger_result.faults) - min(larger_result.faults)
     added_faults = min(larger_result.faults) - max(small_result.faults)

@@ -26,7 +26,12 @@ def executes_own_code(sources: Sources, *, maps_built_files: bool) -> bool:
     maps_built_files
         Whether the command has mapped a file of the build.
     """
-    return maps_built_files or _find_main_language(sources) != "native" or sources.has("setup.py", "pyproject.toml")
+    return maps_built_files or not is_mainly_native(sources) or sources.has("setup.py", "pyproject.toml")
+
+
+def is_mainly_native(sources: Sources) -> bool:
+    """Return whether most source files of a project are in a language that is compiled to programs of the host."""
+    return _find_main_language(sources) == "native"
 
 
 def is_source(file: str) -> bool:

@@ -11,7 +11,7 @@ _MAX_LINES = 40
 ``--help`` is not a usage text: a benchmark may have printed it."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _ERROR_LINE = re.compile(
-    r"\W{0,3}(?:[\w./+-]{1,60}:\s*){0,3}(?:(?:fatal|parse|syntax) )?error\b(?!\s*[:=]?\s*[-+.\d])", re.IGNORECASE
+    r"\W{0,3}(?:[\w./+-]{1,60}:\s*){0,3}(?:(?:fatal|parse|syntax) ?)?error\b(?!\s*[:=]?\s*[-+.\d])", re.IGNORECASE
 )
 """A line that begins with an error message, perhaps after names, but with no number: that may be a result."""
 _MAX_ERROR_LINES = 2
@@ -40,6 +40,14 @@ def is_usage(text: str) -> bool:
 def reports_error(text: str) -> bool:
     """Return whether a program has printed an error message, for example about unsuitable input."""
     return bool(_ERROR.search(text))
+
+
+def prints_error_line(text: str) -> bool:
+    """Return whether a line of what a program has printed begins with an error message.
+
+    Unlike :func:`reports_error`, it ignores results that contain the word, such as ``max error 1e-6``.
+    """
+    return any(map(_ERROR_LINE.match, text.splitlines()))
 
 
 def find_only_error(text: str) -> str:

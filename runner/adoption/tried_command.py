@@ -14,6 +14,9 @@ _QUICK_START_SECONDS = 0.004
 found nothing to do: its standard input is empty, for example."""
 _RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS = 150, 0.005
 """The same for a program that is linked to the runtime library of Fortran or C++ too: 100 to 140 faults."""
+_START_MEMORY_FAULTS = 64
+"""Nearly any native program touches fewer pages outside of files than this when it starts and prints something: 15 to
+50. A program that reads its input into the same few buffers takes no more, however large the input is."""
 MAX_NATIVE_START_FAULTS = 500
 """A native program starts with fewer faults than this. A language runtime takes more, and its start takes long."""
 LONG_CPU_SECONDS, _LONG_NATIVE_CPU_SECONDS = 1.0, 0.25
@@ -44,6 +47,10 @@ class TriedCommand(Struct, frozen=True):
         Its faults in files of the build, which show how many pages of the project's code it executes.
     is_foreign
         Whether it executes nothing that the project builds, such as a script for another program.
+    reports_error
+        Whether it printed an error message, although it succeeded.
+    memory_faults
+        Its faults outside of files, in memory that it touches for the first time; None if unknown.
     only_imports
         Whether it takes hardly more faults than the import of the project's package.
     cpu_seconds
@@ -60,6 +67,8 @@ class TriedCommand(Struct, frozen=True):
     own_faults: int = 0
     is_foreign: bool = False
     cpu_seconds: float = 0.0
+    reports_error: bool = False
+    memory_faults: int | None = None
     only_imports: bool = False
 
     @property
@@ -118,18 +127,23 @@ class TriedCommand(Struct, frozen=True):
     @property
     def is_like_start(self) -> bool:
         """Whether the command takes no more faults and CPU time than the start of a native program."""
-        command = self.run.command
-        # A shell, and what it starts before the program, takes as many faults as another start.
-        n_starts = 1 + command.startswith("sh -c ") + command.count("&& mkdir ")
-        limits = ((_START_FAULTS * n_starts, START_CPU_SECONDS), (_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS))
+        limits = ((_START_FAULTS * self._n_starts, START_CPU_SECONDS), (_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS))
         return bool(self.faults) and any(
             min(self.faults) < faults and 0 < self.cpu_seconds < seconds for faults, seconds in limits
         )
 
     @property
-    def only_computes(self) -> bool:
-        """Whether the command takes no more faults than the start of a native program, although it computes."""
-        return bool(self.faults) and min(self.faults) < _RUNTIME_START_FAULTS and self.cpu_seconds >= START_CPU_SECONDS
+    def touches_little_memory(self) -> bool:
+        """Whether the command touches hardly more memory than an empty native program, however long it computes."""
+        if not (self.faults and self.cpu_seconds) or self.run.is_server:
+            return False
+        takes_few_pages = self.memory_faults is not None and self.memory_faults < _START_MEMORY_FAULTS * self._n_starts
+        return takes_few_pages or min(self.faults) < _RUNTIME_START_FAULTS
+
+    @property
+    def _n_starts(self) -> int:
+        """How many programs the command starts: a shell, and what it starts before the program, are others."""
+        return 1 + self.run.command.startswith("sh -c ") + self.run.command.count("&& mkdir ")
 
     @property
     def is_nearly_start(self) -> bool:

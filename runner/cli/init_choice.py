@@ -35,6 +35,8 @@ _NETWORK_HINT = (
 )
 _MAX_REBUILD_SECONDS = 180
 """A build that takes longer is not repeated for a larger input."""
+_MAX_BENCHMARK_BUILDS = 2
+"""How many builds of benchmarks are tried in place of a command that hardly works."""
 _LONG_BUILD_SECONDS = 60
 """If a build takes longer than this, in seconds, only the chosen program's target is built, if possible."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
@@ -164,6 +166,9 @@ def choose_build_and_run(
     proposal, tree, chosen_command, start_faults = _choose_larger_input(
         first_measurement, proposal, tree, chosen_command, tried_commands, start_faults
     )
+    if run is None:
+        found_choice = _find_benchmark(first_measurement, proposals, chosen_command, start_faults)
+        proposal, tree, chosen_command, start_faults = found_choice or (proposal, tree, chosen_command, start_faults)
     proposal, tree, chosen_command = _build_chosen_target(first_measurement, proposal, tree, chosen_command)
     stable_command = _make_count_repeat(first_measurement, proposal, tree, chosen_command, may_change_options=not run)
     missing_parts = dict.fromkeys(filter(None, map(_describe_missing_part, build_errors)))
@@ -176,6 +181,43 @@ def choose_build_and_run(
     return BuildAndRunChoice(
         proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts), tried_settings
     )
+
+
+def _find_benchmark(
+    first_measurement: "FirstMeasurement",
+    proposals: "list[BuildProposal]",
+    chosen_command: "TriedCommand",
+    start_faults: int,
+) -> tuple["BuildProposal", Path, "TriedCommand", int] | None:
+    """Return a build with benchmarks, its tree, the best of them, and 0 (the faults of its start are unknown).
+
+    None if the chosen command needs no caveat, or if no other build has a benchmark that does work. A program whose
+    input hardly makes it work has seemed to be better than its benchmarks until the input could not be made larger.
+
+    Parameters
+    ----------
+    proposals
+        The builds that have not been tried.
+    start_faults
+        The faults that the program of the chosen command takes without its input; 0 if unknown.
+    """
+    from runner.adoption.caveats import describe_caveat
+    from runner.adoption.command_choice import choose_best_command, is_given_work
+    from runner.subject.build import BuildFailure
+
+    has_shortcoming = bool(describe_caveat(chosen_command, start_faults))
+    with_benchmarks = [other for other in proposals if any(run.is_promising and not run.file for run in other.runs)]
+    for other in with_benchmarks[:_MAX_BENCHMARK_BUILDS] if has_shortcoming else ():
+        try:
+            with show_activity("building benchmarks"):
+                tree, _ = first_measurement.build(other)
+        except (BuildFailure, FaultwatchError):
+            continue
+        print_message(f"{other.system}: {other.command or 'nothing to build'}")
+        benchmark = choose_best_command(_try_commands(first_measurement, other, tree, None))
+        if benchmark and is_given_work(benchmark) and not benchmark.run.file:
+            return other, tree, benchmark, 0
+    return None
 
 
 def _describe_missing_part(error: _BuildError) -> str:
@@ -502,6 +544,9 @@ def _may_run_more_work(
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
+    if other_proposal.is_reduced and built_proposal.is_reduced:
+        # The project is not built as a whole: other parts of it may do what this one does not.
+        return not any(result.did_work and not result.may_only_start for result in tried_commands)
     if any(result.did_work and not result.takes_only_start for result in tried_commands):
         return False
     # Another variant of the same programs would be a waste of time. Another build system may build other programs.
@@ -632,8 +677,9 @@ def _build_project(
             return proposal, tree
         print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
-        # A build that makes less of the project has no program either.
-        proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
+        if not proposal.is_reduced:
+            # A build that makes less of the project has no program either.
+            proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
     if missing_part:
         raise FaultwatchError(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy

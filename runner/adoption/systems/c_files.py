@@ -2,6 +2,8 @@
 
 import re
 import shlex
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
 
@@ -13,6 +15,7 @@ from runner.adoption.sources import Sources, choose_program_name, is_auxiliary, 
 
 _CXX_SUFFIXES = (".cc", ".cpp", ".cxx")
 _SUFFIXES = (".c", *_CXX_SUFFIXES)
+_HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".hxx")
 _COMPILERS = {"cc": "cc", "gcc": "cc", "clang": "cc", "c++": "c++", "g++": "c++", "clang++": "c++"}
 """The compilers that documents name, and those that every host has instead."""
 _PROMPT = re.compile(r"^[\s/*#;]*(?:[$%>]\s+)?")
@@ -20,6 +23,10 @@ _PROMPT = re.compile(r"^[\s/*#;]*(?:[$%>]\s+)?")
 _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=[\w./+-]*")
 _OPTIONS = ("-g", "-O2")
 """Options before those of a document, which may name another level of optimization."""
+_FLAGS_VARIABLE = re.compile(r"\$(?:\w*FLAGS|\{\w*FLAGS\}|\(\w*FLAGS\))")
+"""A variable with options of a compiler, which has usable defaults."""
+_DISTORTING = re.compile(r"--?coverage|-O0|-fsanitize|-fprofile|-m32|-pg")
+"""Options of a compiler for programs that check themselves, or are for another kind of processor."""
 _BENCHMARK = re.compile(r"bench|perf", re.IGNORECASE)
 _MAIN = re.compile(r"^[ \t]*(?:(?:static|extern|signed)\s+)?(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -33,13 +40,12 @@ _INCLUDE_FOLDERS = ("include", "src")
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose the compilations that the documents and the comments of sources show, then those of programs.
+    """Propose the compilations that documents, scripts and the comments of sources show, then those of programs.
 
     A program is a file with a main function. It is compiled together with the files at the top, or in a folder there,
     that have none.
     """
-    documented_builds = _propose_documented_compilations(sources)
-    return documented_builds or _propose_programs(sources)
+    return [*_propose_documented_compilations(sources), *_propose_programs(sources)]
 
 
 class _Compilation(Struct, frozen=True):
@@ -105,9 +111,9 @@ def _parse_compilation(line: str, sources: Sources) -> _Compilation | None:
     None if the line is no such command.
     """
     compiling, _, starting = line.partition("&&")
-    words = _split_words(compiling)
+    words = [word for word in _split_words(compiling) if not _FLAGS_VARIABLE.fullmatch(word)]
     compiler = _COMPILERS.get(words[0], "") if words else ""
-    if not compiler or "-c" in words or not all(map(is_plain_path, words)):
+    if not compiler or "-c" in words or not all(map(is_plain_path, words)) or any(map(_DISTORTING.match, words)):
         return None
     files = [word for word in words[1:] if PurePosixPath(word).suffix in _SUFFIXES]
     if not files or not all(map(sources.has, files)):
@@ -138,7 +144,11 @@ def _split_words(text: str) -> list[str]:
 
 
 def _propose_programs(sources: Sources) -> list[BuildProposal]:
-    """Return the builds of the files with a main function: all at once, then each alone, in case one does not build."""
+    """Return the builds of the files with a main function: all at once, then each alone, in case one does not build.
+
+    If these would compile parts of other programs too, the same follows with only the files whose headers a program
+    includes.
+    """
     texts = {
         file: sources.read_text(file)
         for file in sources.find_files_by_suffix(*_SUFFIXES)
@@ -149,17 +159,59 @@ def _propose_programs(sources: Sources) -> list[BuildProposal]:
     }
     # A file whose main function needs a macro is also a part of the other programs.
     parts = [file for file in texts if not is_auxiliary(file) and macros_by_program.get(file) != []]
+    programs = sorted(macros_by_program, key=lambda file: (is_auxiliary(file), file.count("/"), file))[:_MAX_PROGRAMS]
+    all_steps, needed_steps = [], []
+    for file in programs:
+        # A source that is included is compiled with the one that includes it.
+        included_names = _list_included_names(texts[file])
+        other_parts = [part for part in parts if part != file and PurePosixPath(part).name not in included_names]
+        needed_parts = _select_needed_parts(file, other_parts, sources)
+        macros = macros_by_program[file]
+        all_steps.append(_build_step(sources, [file, *other_parts], macros))
+        needed_steps.append(_build_step(sources, [file, *needed_parts], macros))
+    proposals = propose_all_or_each("Compiler", all_steps)
+    if needed_steps != all_steps:
+        proposals += propose_all_or_each("Compiler", needed_steps)
+    return proposals
+
+
+def _build_step(sources: Sources, files: Sequence[str], macros: Sequence[str]) -> str:
+    """Return the command that compiles a program.
+
+    Parameters
+    ----------
+    files
+        Its sources. The first one contains its main function, and gives the program its name.
+    macros
+        The macros that are defined.
+    """
+    compiler = "c++" if any(PurePosixPath(file).suffix in _CXX_SUFFIXES for file in files) else "cc"
     folders = [".", *(folder for folder in _INCLUDE_FOLDERS if sources.has_folder(folder))]
-    options = [*_OPTIONS, *(f"-I{folder}" for folder in folders)]
-    steps = []
-    for file in sorted(macros_by_program, key=lambda file: (is_auxiliary(file), file))[:_MAX_PROGRAMS]:
-        included_names = {PurePosixPath(path).name for path in _INCLUDE.findall(texts[file])}
-        files = [file, *(part for part in parts if part != file and PurePosixPath(part).name not in included_names)]
-        compiler = "c++" if any(PurePosixPath(part).suffix in _CXX_SUFFIXES for part in files) else "cc"
-        program = choose_program_name(sources, file)
-        macro_options = [f"-D{macro}" for macro in macros_by_program[file]]
-        steps.append(" ".join((compiler, *options, *macro_options, "-o", program, *files, "-lm", "-lpthread")))
-    return propose_all_or_each("Compiler", steps)
+    options = [*_OPTIONS, *(f"-I{folder}" for folder in folders), *(f"-D{macro}" for macro in macros)]
+    return " ".join((compiler, *options, "-o", choose_program_name(sources, files[0]), *files, "-lm", "-lpthread"))
+
+
+def _list_included_names(text: str) -> list[str]:
+    """Return the names of the files that a source includes between quotes, without their folders."""
+    return [PurePosixPath(path).name for path in _INCLUDE.findall(text)]
+
+
+def _select_needed_parts(file: str, parts: Sequence[str], sources: Sources) -> list[str]:
+    """Return the sources among ``parts`` whose headers a program includes, itself or by way of others, in their order.
+
+    A source has the name of its header, apart from the suffix.
+    """
+    files_by_name: defaultdict[str, list[str]] = defaultdict(list)
+    for path in [*sources.find_files_by_suffix(*_HEADER_SUFFIXES), *parts]:
+        files_by_name[PurePosixPath(path).stem].append(path)
+    found = {file: None}
+    remaining = [file]
+    while remaining:
+        names = _list_included_names(sources.read_text(remaining.pop()))
+        new_files = [path for name in names for path in files_by_name[PurePosixPath(name).stem] if path not in found]
+        found.update(dict.fromkeys(new_files))
+        remaining += dict.fromkeys(new_files)
+    return [part for part in parts if part in found]
 
 
 def _find_main_macros(text: str) -> list[str] | None:

@@ -139,6 +139,7 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
             builds_tests=target.startswith("bench")
             or target in last_targets
             or (bool(project_targets) and target not in {project_targets[0], *part_targets}),
+            is_reduced=target in part_targets,
             depth=file.count("/"),
         )
         for target in [*targets, *part_targets, *last_targets]

@@ -81,9 +81,9 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
 
 def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
     commands = [run.command for run in list_commands([BuiltProgram("hexyl")], HEXYL)]
-    with_file = ["./hexyl README.md", "./hexyl . README.md"]
-    # Programs that replace what matches an expression, and programs that write a file.
-    with_further_words = ["./hexyl . x README.md", "./hexyl README.md faultwatch-output.md"]
+    with_file = ["./hexyl README.md", "./hexyl README.md faultwatch-output.md"]
+    # Programs that search for an expression, or replace what matches it.
+    with_further_words = ["./hexyl . README.md", "./hexyl . x README.md"]
     assert commands == ["./hexyl", *with_file, *with_further_words, "./hexyl --version", "./hexyl --help"]
 
 
@@ -115,7 +115,7 @@ def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> No
     tests = BuiltProgram("build/xmltest"), BuiltProgram("test/unit")
     assert all(run.is_test for run in list_commands(tests, listing({}, "tinyxml")))
     with_stand_in = [run for run in runs if run.stand_in_file and not run.needs_failures]
-    assert [(run.command, run.stand_in_file) for run in with_stand_in] == [("./x README.md", "README.md")]
+    assert [run.command for run in with_stand_in] == ["./x_bench README.md", "./x README.md"]
 
 
 def test_an_input_of_the_project_is_tried_before_its_license() -> None:
@@ -144,6 +144,7 @@ def test_two_inputs_at_once_are_for_a_program_that_refuses_one() -> None:
 
 def test_a_program_that_refuses_a_file_alone_gets_an_expression_before_it() -> None:
     runs = list_commands([BuiltProgram("search")], listing(dict.fromkeys(("LICENSE", "test/a.json"), "")))
+    runs = [run for run in runs if "faultwatch-output" not in run.command]
     assert [(run.command, run.file, run.needs_failures) for run in runs[1:5]] == [
         ("./search test/a.json", "test/a.json", False),
         ("./search . test/a.json", "test/a.json", True),
@@ -152,10 +153,29 @@ def test_a_program_that_refuses_a_file_alone_gets_an_expression_before_it() -> N
     ], "without one, the license could be the expression for which all files are searched"
 
 
+def test_an_expression_precedes_a_file_of_each_kind_before_further_files_of_one_kind() -> None:
+    files = dict.fromkeys((*(f"test/{letter}.jq" for letter in "abcdefgh"), "test/a.json"), "")
+    runs = list_commands([BuiltProgram("jq")], listing(files, "jq"))
+    files_after_expression = [
+        run.file for run in runs if run.command.startswith("./jq . ") and " x " not in run.command
+    ]
+    assert files_after_expression[:2] == ["test/a.jq", "test/a.json"]
+    assert len(files_after_expression) == 6
+
+
 def test_a_program_that_converts_a_file_gets_the_name_of_one_to_write() -> None:
     runs = list_commands([BuiltProgram("pack")], listing({"test/a.json": ""}))
     (writing,) = [run for run in runs if "faultwatch-output" in run.command]
     assert (writing.command, writing.needs_failures) == ("./pack test/a.json faultwatch-output.json", True)
+    commands = [run.command for run in list_commands([BuiltProgram("pack")], listing({"LICENSE": ""}))]
+    assert commands.index("./pack LICENSE faultwatch-output") < commands.index("./pack . LICENSE"), (
+        "it would overwrite the license"
+    )
+
+
+def test_a_benchmark_that_refuses_to_work_alone_gets_a_stand_in() -> None:
+    commands = [run.command for run in list_commands([BuiltProgram("trie-benchmark")], listing({"LICENSE": ""}))]
+    assert commands == ["./trie-benchmark", "./trie-benchmark LICENSE"]
 
 
 def test_a_compiler_compiles_an_input_and_starts_neither_assembler_nor_linker() -> None:

@@ -122,9 +122,23 @@ def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
         "fewer faults"
     )
     assert describe_caveat(given, 74).endswith("takes only 1 fewer fault")
-    assert describe_caveat(given, 60) == ""
+    assert describe_caveat(given, 60).startswith(
+        "the input of `./lz4 tests/skip.bin` is small: it adds only 15 faults to the 60 with which the program starts"
+    )
+    assert "is small" not in describe_caveat(replace(given, cpu_seconds=0.1), 60), "it computes"
+    assert describe_caveat(replace(given, faults=(275, 275)), 60) == ""
+    assert describe_caveat(replace(given, faults=(275, 275)), 0) == ""
     assert describe_caveat(given, 90).endswith("takes no fewer faults")
     assert describe_caveat(given, 0) == ""
+
+
+def test_a_program_that_reads_its_input_into_the_same_few_pages_is_said_to_do_so() -> None:
+    result = replace(tried("./fq in.fq", input_file="in.fq"), faults=(170, 170), cpu_seconds=0.01)
+    assert "however long it computes" in describe_caveat(replace(result, memory_faults=50))
+    assert describe_caveat(replace(result, memory_faults=90)) == ""
+    in_shell = replace(result, run=replace(result.run, command="sh -c 'exec ./fq < in.fq'"), faults=(230, 230))
+    in_shell = replace(in_shell, memory_faults=120)
+    assert "however long it computes" in describe_caveat(in_shell), "the shell takes some of them"
 
 
 def test_a_stand_in_with_which_a_program_takes_no_more_than_a_start_is_said_to_measure_one() -> None:
@@ -140,5 +154,5 @@ def test_an_input_of_the_project_with_which_a_program_takes_no_more_than_a_start
     assert describe_caveat(result).endswith("`./c4 hello.c` takes only 63 faults")
     fortran = replace(tried("./slsqp_test", may_do_nothing=True, is_test=True), faults=(104, 104), cpu_seconds=0.001)
     assert describe_caveat(fortran).endswith("takes only 104 faults"), "its runtime library starts too"
-    assert describe_caveat(replace(fortran, cpu_seconds=0.01)) == ""
+    assert describe_caveat(replace(fortran, cpu_seconds=0.01)).endswith("but no slower computation")
     assert describe_caveat(replace(fortran, faults=(190, 190))) == ""

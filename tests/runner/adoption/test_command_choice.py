@@ -33,7 +33,7 @@ def tried(command: str, *faults: int) -> TriedCommand:
         ([tried("./fd", 316, 345, 330), tried("./fd README", 320, 320, 320)], "./fd README"),
         ([tried("./fd LICENSE", 2369, 2504, 2400), tried("./fd README", 2415, 2416, 2416)], "./fd README"),
         ([tried("./x"), tried("./x --help", 9, 9, 9)], "./x --help"),
-        ([tried("./bench", 5, 5, 5), tried("./y README", 9, 9, 9)], "./bench"),
+        ([tried("./bench", 9, 9, 9), tried("./y README", 9, 9, 9)], "./bench"),
     ],
 )
 def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
@@ -47,7 +47,9 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
 def test_a_benchmark_that_takes_no_more_than_a_start_is_not_enough() -> None:
     bench = replace(tried("./perf-alloc", 71, 71, 71), cpu_seconds=0.002)
     assert not has_tried_enough({"./perf-alloc": [bench]}, "./other")
-    assert has_tried_enough({"./perf-alloc": [replace(bench, cpu_seconds=0.3)]}, "./other"), "it computes"
+    computing = replace(bench, cpu_seconds=0.3)
+    assert not has_tried_enough({"./perf-alloc": [computing]}, "./other"), "it touches hardly any memory"
+    assert has_tried_enough({"./perf-alloc": [replace(computing, faults=(900,) * 3)]}, "./other")
     chosen = choose_best_command(
         [bench, replace(tried("./scan", 900, 900, 900), run=RunProposal("./scan a", input_file="a"))]
     )
@@ -262,7 +264,7 @@ def test_of_equals_the_one_that_repeats_and_executes_more_of_the_project_is_meas
 
 def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
     first, second = (run(f"venv/bin/python bench_{name}.py", faults, 0) for name, faults in (("a", 900), ("b", 950)))
-    assert choose_best_command([first, second]) is first
+    assert choose_best_command([first, second]) is second, "it takes more faults, and nothing shows its own code"
     examples = [
         run(f"venv/bin/python examples/{name}.py", faults, 0, may_do_nothing=True, is_test=True)
         for name, faults in (("calc", 900), ("json", 2900))
@@ -322,6 +324,8 @@ def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
     ]
     assert count_start_faults(given, tried) == 79
     assert count_start_faults(given, [given]) == 0
+    asking = replace(given, run=RunProposal("./x --help"), faults=(60, 61), prints_usage=True)
+    assert count_start_faults(given, [asking, given]) == 60, "a container starts it so"
     runs = [RunProposal(name) for name in ("./x", "./x --help", "./other --help")]
     assert list_descriptions(given, runs) == [runs[1]]
 
@@ -380,3 +384,28 @@ def test_a_program_that_does_less_with_a_stand_in_may_work_on_its_folder() -> No
     assert find_bare_command(with_license, [other, replace(bare, faults=(150, 150)), with_license]) is None
     with_input = replace(with_license, run=RunProposal("bin/du a.csv", input_file="a.csv"))
     assert find_bare_command(with_input, [bare]) is None
+
+
+def test_an_input_that_the_program_refuses_is_no_better_although_it_takes_more_faults() -> None:
+    inputs = [run(f"./x t/{name}", faults, 0, input_file=f"t/{name}") for name, faults in (("a", 700), ("b", 900))]
+    refusing = replace(inputs[1], reports_error=True)
+    assert choose_best_command(inputs) is inputs[1]
+    assert choose_best_command([inputs[0], refusing]) is inputs[0]
+
+
+def test_what_touches_hardly_any_memory_gives_way_to_a_program_that_does() -> None:
+    streaming = replace(run("./x a.fq", 170, 9, input_file="a.fq"), cpu_seconds=0.05, memory_faults=50)
+    indexing = replace(run("./y a.fq", 900, 5, input_file="a.fq"), cpu_seconds=0.01, memory_faults=800)
+    assert choose_best_command([streaming, indexing]) is indexing
+    benchmark = replace(run("./bench", 130, 50), cpu_seconds=0.5, memory_faults=40)
+    assert choose_best_command([benchmark, indexing]) is indexing
+    assert choose_best_command([replace(benchmark, memory_faults=4000, faults=(4100, 4100)), indexing]) is not indexing
+
+
+def test_a_larger_input_is_made_of_what_is_passed_after_an_expression_too() -> None:
+    chosen, other = (
+        run(f"./x . t/{name}", 386, 0, input_file=f"t/{name}", needs_failures=True) for name in ("a.q", "b.json")
+    )
+    plain = run("./x t/c", 400, 0, input_file="t/c")
+    assert list_commands_with_files(chosen, [chosen, other, plain]) == [chosen, other]
+    assert list_commands_with_files(plain, [chosen, other, plain]) == [plain]

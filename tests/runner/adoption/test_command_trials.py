@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption import command_trials
+from runner.adoption import command_trials, input_files
 from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
 from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
@@ -462,6 +462,64 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+def test_an_expression_is_tried_with_further_files_while_the_program_hardly_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [RunProposal(f"./x . t/{name}", input_file=f"t/{name}", needs_failures=True) for name in "ab"]
+    start = TriedCommand(RunProposal(""), (386, 386), cpu_seconds=0.002)
+    commands = [run.command for run in runs]
+    assert try_file_runs(dict.fromkeys(commands, start), monkeypatch, WITH_FILE, *runs)[-2:] == commands
+    works = replace(start, faults=(900, 900), cpu_seconds=0.1)
+    assert try_file_runs(dict.fromkeys(commands, works), monkeypatch, WITH_FILE, *runs)[-1] == commands[0]
+    assert try_file_runs({"./x t/a": start}, monkeypatch, WITH_FILE, *runs)[-1] == "./x t/a"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"),
+    [
+        ({"a": 0.01, "b": 0.5, "c": 0.9}, "./x t/c.gv"),
+        ({"a": 0.01, "b": 0.015, "c": 0.012}, ""),
+        ({"a": 0.01, "b": 0.5, "c": None}, "./x t/b.gv"),
+        ({"a": 0.3, "b": 0.9, "c": 0.9}, ""),
+    ],
+)
+def test_the_similar_input_that_takes_a_quick_program_the_longest_is_tried(
+    seconds: dict[str, float | None], found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "t").mkdir()
+    for name in seconds:
+        (tmp_path / f"t/{name}.gv").write_text("main()")
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({f"t/{name}.gv": "" for name in seconds} | {"examples/x": ""})
+    monkeypatch.setattr(input_files, "_is_in_input_folder", lambda _: True)
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run)
+
+    def execute(_: object, run: RunProposal, __: Path, timeout: float) -> ProgramResult:
+        duration = seconds[Path(run.input_file).stem]
+        return ProgramResult(None if duration is None else 0, "", "", duration or timeout, timeout)
+
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
+    reading = TriedCommand(
+        RunProposal("./x t/a.gv", input_file="t/a.gv"), (150, 150), seconds=seconds["a"] or 0, cpu_seconds=0.25
+    )
+    run = first._find_longest_input(BuildProposal("Make", "make"), [reading], tmp_path)
+    assert (run.command if run else "") == found
+    assert not run or run.is_longest
+
+
+def test_a_file_that_an_execution_overwrites_differs_from_the_build(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "LICENSE"
+    monkeypatch.setattr(command_trials, "restore_tree", lambda _: file.write_text("License"))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    for text in ("", "LICENSE"):
+        file.write_text(text)
+        assert first._differs_from_build(tmp_path, "LICENSE")
+    file.write_text("License")
+    assert not first._differs_from_build(tmp_path, "LICENSE")
+
+
 @pytest.mark.parametrize(
     ("faults", "cpu_seconds", "n_tried"), [(63, 0.001, 3), (160, 0.008, 3), (160, 0.3, 1), (600, 0.008, 1)]
 )
@@ -597,6 +655,7 @@ def try_file_runs(
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
     return [tried.run.command for tried in first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)]
 
 

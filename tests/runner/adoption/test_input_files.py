@@ -1,3 +1,5 @@
+from string import ascii_lowercase
+
 import pytest
 
 from runner.adoption.built_programs import list_file_runs
@@ -7,6 +9,7 @@ from runner.adoption.input_files import (
     find_other_input,
     find_source,
     list_inputs,
+    list_similar_inputs,
     list_stand_ins,
 )
 from tests.runner.adoption.listings import listing
@@ -99,22 +102,22 @@ def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
 
 
 def test_of_many_inputs_a_few_are_tried_from_the_whole_alphabet() -> None:
-    files = dict.fromkeys((*(f"bench/b{letter}.wren" for letter in "abcdefghijkl"), "test/a.wren"), "")
+    files = dict.fromkeys((*(f"bench/b{letter}.wren" for letter in ascii_lowercase), "test/a.wren"), "")
     chosen = list_inputs(listing(files, "wren"), "wren")
-    assert [file.removeprefix("bench/b")[0] for file in chosen[:6]] == [*"acegik"]
+    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"aeinrv"]
 
 
 def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() -> None:
-    files = dict.fromkeys((f"bench/b{letter}.wren" for letter in "abcdefghijkl"), "")
+    files = dict.fromkeys((f"bench/b{letter}.wren" for letter in ascii_lowercase), "")
     sizes = {"bench/bb.wren": 2000, "bench/bl.wren": 1000, "bench/bk.wren": 1 << 30}
     chosen = list_inputs(listing(files, "wren"), "wren", lambda file: sizes.get(file, 0))
-    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"bladgi"], "the others are from the whole alphabet"
+    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"blahou"], "the others are from the whole alphabet"
     data = listing(dict.fromkeys(("bench/a.json", "bench/b.json", "bench/large.json"), ""))
     assert list_inputs(data, "./parse", len) == ["bench/large.json", "bench/a.json"]
 
 
 def test_benchmarks_and_the_largest_tests_get_places_besides_many_examples() -> None:
-    examples = [f"examples/{letter}.js" for letter in "abcdefgh"]
+    examples = [f"examples/{letter}.js" for letter in "abcdefghijkl"]
     files = dict.fromkeys(
         (*examples, "tests/microbench.js", "tests/test_large.js", "tests/test_small.js", "repl.js"), ""
     )
@@ -208,3 +211,32 @@ def test_the_document_of_a_pair_is_the_input_and_the_page_the_expected_output() 
     sources = listing(dict.fromkeys([*pairs, "test/other.html"], ""))
     assert list_inputs(sources, "hoedown")[:2] == ["test/Tests/Links.text", "test/Tests/Tabs.text"]
     assert not {file for file in pairs if file.endswith("html")} & set(list_inputs(sources, "hoedown"))
+
+
+def test_inputs_with_which_a_program_is_not_expected_to_end_are_left_out() -> None:
+    files = dict.fromkeys(("test/infiniteloop/a.gv", "test/disabled/heap.gv", "test/unit/a.gv"), "")
+    assert list_inputs(listing(files, "gv"), "gv") == ["test/unit/a.gv"]
+
+
+@pytest.mark.parametrize("folder", ["vectors", "fixtures", "input", "src/inputs"])
+def test_files_that_tests_are_fed_with_are_inputs_wherever_they_are_kept(folder: str) -> None:
+    files = dict.fromkeys((f"{folder}/{name}.bit" for name in "abc"), "")
+    assert list_inputs(listing(files), "./play") == [f"{folder}/a.bit", f"{folder}/b.bit"]
+    elsewhere = dict.fromkeys((f"src/inputting/{name}.bit" for name in "abc"), "")
+    assert list_inputs(listing(elsewhere), "./play") == []
+
+
+def test_the_other_inputs_of_a_kind_are_listed_by_their_size() -> None:
+    names = (
+        "test/a.gv",
+        "test/b.gv",
+        "test/c.gv",
+        "test/new.gv",
+        "test/empty.gv",
+        "test/error.gv",
+        "src/d.gv",
+        "test/e.js",
+    )
+    sizes = {"test/c.gv": 90, "test/empty.gv": 0}
+    sources = listing(dict.fromkeys(names, ""), "x", changed=["test/new.gv"])
+    assert list_similar_inputs(sources, "test/a.gv", lambda file: sizes.get(file, 9)) == ["test/c.gv", "test/b.gv"]

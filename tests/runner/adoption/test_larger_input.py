@@ -47,7 +47,7 @@ def test_a_json_file_is_repeated_as_the_elements_of_an_array(tmp_path: Path) -> 
     assert json.loads((tmp_path / "faultwatch-input.json").read_text()) == [content] * 104
 
 
-@pytest.mark.parametrize(("file", "n_lines"), [("COPYING", 10), ("README.md", 1)])
+@pytest.mark.parametrize(("file", "n_lines"), [("COPYING", 10), ("README.md", 10), ("x.py", 1)])
 def test_the_lines_of_a_text_that_stands_in_for_an_input_do_not_repeat(file: str, n_lines: int, tmp_path: Path) -> None:
     (tmp_path / file).write_text("Copying is fun.\n")
     reading = TriedCommand(RunProposal(f"./pack {file}", stand_in_file=file), (70, 70), seconds=0.01)
@@ -105,6 +105,9 @@ def test_a_larger_input_is_worth_its_step_only_if_it_takes_much_more_work_and_th
     assert not does_more_work(take(700, 700, seconds=5), SMALL)
     assert not does_more_work(take(700, 701), SMALL)
     assert does_more_work(take(700, 701), take(70, 71))
+    refusing = replace(take(6783, 6783), reports_error=True)
+    assert not does_more_work(refusing, SMALL), "copies of a valid program define its functions twice"
+    assert does_more_work(refusing, replace(SMALL, reports_error=True)), "it reports its findings"
 
 
 def test_an_exact_count_of_a_start_gives_way_to_a_count_of_work_that_is_nearly_exact() -> None:

@@ -9,6 +9,7 @@ from runner.adoption.printed_text import (
     find_unopened_files,
     is_usage,
     needs_terminal,
+    prints_error_line,
 )
 
 XSV = """xsv is a suite of CSV command line utilities.
@@ -100,3 +101,18 @@ def test_the_files_that_a_program_cannot_open_are_named_in_its_message() -> None
 )
 def test_the_code_without_which_a_program_cannot_start(text: str, name: str) -> None:
     assert find_missing_code(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error"),
+    [
+        ("SYNTAX ERROR on 0 (137,3): #unittest macro cannot be embedded", True),
+        ("SyntaxError: invalid", True),
+        ("result 3\na.x:3: error: unknown", True),
+        ("max error 1e-6\n0 errors", False),
+        ("error: 1e-6", False),
+        ("checked for errors", False),
+    ],
+)
+def test_an_error_among_results_is_found_but_no_result_that_is_called_an_error(text: str, *, is_error: bool) -> None:
+    assert prints_error_line(text) is is_error

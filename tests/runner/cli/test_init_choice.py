@@ -748,6 +748,30 @@ def test_another_build_is_made_if_the_tests_of_the_first_one_take_no_more_than_a
     assert not init_choice._may_run_more_work(replace(other, builds_tests=False), first, [result])
 
 
+@pytest.mark.parametrize(("faults", "expected"), [(350, "test: bin/benchmarks"), (3500, "build: bin/q . a.json")])
+def test_a_program_whose_input_hardly_makes_it_work_gives_way_to_benchmarks(
+    faults: int, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Host, "get_input_size", lambda *_: 0)
+    usage = RunProposal("bin/q --help", may_do_nothing=True)
+    given = RunProposal("bin/q . a.json", input_file="a.json", program="bin/q")
+    loose = BuildProposal("Make", "make test", runs=(RunProposal("bin/q a", may_do_nothing=True),))
+    builds = BuildProposal("Go", "build", runs=(usage, given)), loose, BuildProposal("Go", "test", runs=(BENCHMARK,))
+    counts = {("build", usage.command): (340, 341), ("build", given.command): (faults, faults)}
+    host = Host({**counts, ("test", BENCHMARK.command): (900, 900)})
+    assert choose(host, monkeypatch, *builds) == expected
+    assert "make test" not in host.built
+    assert choose(Host(counts), monkeypatch, *builds) == "build: bin/q . a.json", "the benchmarks do not work"
+
+
+def test_another_part_of_a_project_is_built_if_the_first_one_only_starts() -> None:
+    parts = [BuildProposal("Make", f"make part{number}", is_reduced=True) for number in (1, 2)]
+    result = TriedCommand(RunProposal("part1/x", may_do_nothing=True), (113, 113), cpu_seconds=0.006)
+    assert init_choice._may_run_more_work(parts[1], parts[0], [result])
+    assert not init_choice._may_run_more_work(parts[1], parts[0], [replace(result, cpu_seconds=2.0)])
+    assert not init_choice._may_run_more_work(parts[1], replace(parts[0], is_reduced=False), [result])
+
+
 @pytest.mark.parametrize(
     ("faults", "chosen"), [((900, 900), "make && cut: bin/x made.fq"), ((), "make: bin/x LICENSE")]
 )

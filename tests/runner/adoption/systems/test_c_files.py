@@ -47,7 +47,32 @@ def test_each_file_with_a_main_function_is_compiled_with_the_files_that_have_non
         "cc -g -O2 -I. -Iinclude -Isrc -o test-inc test/inc.c src/parse.c -lm -lpthread",
         "cc -g -O2 -I. -Iinclude -Isrc -o tests-unit tests/unit.c one.c src/parse.c -lm -lpthread",
     ]
-    assert [proposal.command for proposal in proposals] == [f"sh -c '{' && '.join(steps)}'", *steps]
+    assert [proposal.command for proposal in proposals][:5] == [f"sh -c '{' && '.join(steps)}'", *steps]
+
+
+def test_a_program_is_also_compiled_with_only_the_files_whose_headers_it_includes() -> None:
+    files = {"tool.c": f'#include "parse.h"\n{MAIN}', "src/parse.h": '#include "text.h"\n', "src/parse.c": ""}
+    files |= {"src/text.h": "", "src/text.c": "", "player/window.cpp": "", "player/player.cpp": MAIN}
+    commands = [proposal.command for proposal in c_files.propose(listing(files))]
+    assert "c++ -g -O2 -I. -Isrc -o tool tool.c player/window.cpp src/parse.c src/text.c -lm -lpthread" in commands
+    assert commands[-2:] == [
+        "cc -g -O2 -I. -Isrc -o tool tool.c src/parse.c src/text.c -lm -lpthread",
+        "c++ -g -O2 -I. -Isrc -o player-player player/player.cpp -lm -lpthread",
+    ]
+
+
+@pytest.mark.parametrize("options", ["--coverage -O0", "-m32", "-fsanitize=address"])
+def test_a_compilation_for_checks_is_left_out_and_the_variable_of_options_ignored(options: str) -> None:
+    script = f"gcc {options} -o play play.c -lm\ngcc $CFLAGS -o play play.c -lm\n"
+    (build,) = c_files.propose(listing({"scripts/build.sh": script, "play.c": "", "play.h": ""}))
+    assert build.command == "cc -g -O2 -o play play.c -lm"
+
+
+def test_a_script_that_only_starts_a_program_replaces_no_compilation() -> None:
+    files = {"scripts/perf.sh": "./play x\n", "play.c": MAIN, "play.h": ""}
+    assert [build.system for build in propose_builds(listing(files))] == ["Compiler", "Scripts"]
+    scripts = {"requirements.txt": "", "a.py": "", "b.py": "", "x.c": MAIN}
+    assert "Compiler" not in {build.system for build in propose_builds(listing(scripts))}, "it is no project in C"
 
 
 @pytest.mark.parametrize(

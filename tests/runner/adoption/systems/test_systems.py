@@ -766,14 +766,14 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
     assert [(run.command, run.input_file, run.program) for run in add_file_runs(proposal.runs, sources)] == [
         ("node --single-threaded --predictable bin/minjs", "", "bin/minjs"),
         ("node --single-threaded --predictable bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
-        ("node --single-threaded --predictable bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
         (
-            "node --single-threaded --predictable bin/minjs . x test/input/a.js",
+            "node --single-threaded --predictable bin/minjs test/input/a.js faultwatch-output.js",
             "test/input/a.js",
             "bin/minjs",
         ),
+        ("node --single-threaded --predictable bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
         (
-            "node --single-threaded --predictable bin/minjs test/input/a.js faultwatch-output.js",
+            "node --single-threaded --predictable bin/minjs . x test/input/a.js",
             "test/input/a.js",
             "bin/minjs",
         ),
