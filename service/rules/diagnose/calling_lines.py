@@ -261,6 +261,28 @@ def compare_innermost_lines(profiles: tuple[Profile, Profile]) -> list[_LineChan
     return pair_function_lines(*sides)
 
 
+def compare_lines_outside_allocators(profiles: tuple[Profile, Profile]) -> list[_LineChange]:
+    """Return the faults, before and after, of each line for which code faults that is in no allocator by its name."""
+    sides: list[defaultdict[FunctionKey, Counter[int]]] = []
+    for profile in profiles:
+        lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
+        for frames, weight in _list_own_stacks(profile):
+            if (frame := find_own_caller(frames)) is not None:
+                lines[identify_function(frame)][frame.line] += weight
+        sides.append(lines)
+    return pair_function_lines(*sides)
+
+
+def compare_calling_lines(profiles: tuple[Profile, Profile]) -> list[tuple[FunctionLine, WeightChange, float]]:
+    """Return the faults, before and after, of the stacks on which each line of the program stands.
+
+    The last value is the mean number of frames outside of the line.
+    """
+    before, after = (_sum_calling_lines(profile) for profile in profiles)
+    pairs = pair_function_lines(before.weights, after.weights)
+    return [(place, change, after.get_depth(place)) for place, change in pairs]
+
+
 def _sum_calling_lines(profile: Profile) -> _CallingLines:
     """Return the program's lines, with the faults of the stacks on which they stand."""
     lines = _CallingLines(defaultdict(Counter), Counter())
