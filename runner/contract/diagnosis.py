@@ -13,8 +13,9 @@ LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
 MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000, 10_000, 1000, 20
 """The largest numbers of files, line ranges and calls of a change. What a larger change has more is ignored."""
-MAX_CHANGED_DEFINITIONS, MAX_USES = 50, 200
-"""The largest numbers of definitions of a change, and of uses of each. Definitions of a larger change are left out."""
+MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 200, 10
+"""The largest numbers of definitions of a change, of uses of each, and of calls in a use. Definitions of a larger
+change are left out."""
 
 
 class CallSite(Strict):
@@ -33,6 +34,8 @@ class Use(Strict):
     line: _LineNumber
     function: Label = ""
     """The function that contains the line; empty if none does, or if it is not recognised."""
+    calls: tuple[Label, ...] = Field(default=(), max_length=MAX_CALLS_OF_USE)
+    """The functions that the line calls, as far as they are recognised."""
 
 
 class ChangedDefinition(Strict):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.diagnosis import MAX_CHANGED_DEFINITIONS, MAX_USES, ChangedDefinition, Use
+from runner.contract.diagnosis import MAX_CALLS_OF_USE, MAX_CHANGED_DEFINITIONS, MAX_USES, ChangedDefinition, Use
 from runner.subject.code_names import find_defined_names, find_function, is_function_name
 
 _MAX_STEPS = 3
@@ -19,6 +19,7 @@ _DEFINE_OPTION = re.compile(r"-D\s*([A-Za-z_]\w*)")
 """A macro that a build file defines."""
 _KEY = re.compile(r"\s*[\"']?([A-Za-z_][\w.-]{3,})[\"']?\s*[:=]")
 """The key of a line in a file of settings."""
+_CALL = re.compile(r"\b([A-Za-z_]\w{0,199})\s*\(")
 _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)|^\s*\*\s.*")
 _Sites = Mapping[str, Sequence[tuple[str, int, str]]]
 """The lines that contain each name: the file, the number of the line, and its text."""
@@ -153,7 +154,8 @@ def _list_uses(
             seen |= dependents
             function = find_function(reader.read_lines(file), line)
             if function and function != current and not dependents:
-                found.setdefault((file, line), Use(file=file, line=line, function=function))
+                calls = tuple(dict.fromkeys(_CALL.findall(code)))[:MAX_CALLS_OF_USE]
+                found.setdefault((file, line), Use(file=file, line=line, function=function, calls=calls))
     return found.values()
 
 

@@ -18,6 +18,7 @@ from runner.contract.diagnosis import (
     ChangedPlace,
     DiagnosisRequest,
     Difference,
+    FaultCause,
     Use,
 )
 from runner.contract.function_names import has_name, shorten_name
@@ -39,6 +40,11 @@ _MIN_SHARE = 0.2
 """A definition is named if the lines that use it have at least this share of the difference."""
 _MIN_INNER_SHARE = 0.5
 """Of the uses, the most directly linked one is named that has at least this share of the largest link."""
+_SETS_POLICY = frozenset(
+    {"mallopt", "mallctl", "je_mallctl", "mi_option_set", "SetMemoryLimit", "SetGCPercent", "SetMemoryReleaseRate"}
+)
+"""Functions that set when an allocator or a runtime gives memory back to the kernel."""
+_GIVEN_BACK = frozenset({FaultCause.AFTER_MADVISE, FaultCause.AFTER_MUNMAP, FaultCause.AFTER_BRK})
 _MAX_NAMED_FILES = 4
 
 
@@ -47,9 +53,11 @@ class _Strength(IntEnum):
 
     CALLS = 0
     """The line calls code whose faults changed."""
-    FUNCTION = 1
+    POLICY = 1
+    """The line sets when an allocator or a runtime gives memory back, and such memory is touched again."""
+    FUNCTION = 2
     """The faults of other lines of its function changed."""
-    LINE = 2
+    LINE = 3
     """The faults of the line itself changed."""
 
 
@@ -74,6 +82,7 @@ def find_altered_definition(
     definitions: Sequence[ChangedDefinition],
     profiles: tuple[Profile, Profile],
     growth: int,
+    n_given_back: int,
     *,
     may_be_only: bool,
 ) -> tuple[AlteredDefinition | None, int]:
@@ -87,6 +96,8 @@ def find_altered_definition(
     ----------
     growth
         The whole difference in faults.
+    n_given_back
+        How many of them are on pages that had been given back.
     may_be_only
         Whether the change alters a single range of lines.
     """
@@ -101,7 +112,10 @@ def find_altered_definition(
         (link, -index, definition, use)
         for index, definition in enumerate(definitions)
         for use in definition.uses
-        for link in _list_links(use, own, outside, calling)
+        for link in (
+            *_list_links(use, own, outside, calling),
+            *([_Link(_Strength.POLICY, 0, sign * n_given_back)] if _SETS_POLICY.intersection(use.calls) else []),
+        )
     ]
     most = max((link.growth for link, *_ in links), default=0)
     least = max(1, _MIN_SHARE * abs(growth), _MIN_INNER_SHARE * most)
@@ -198,6 +212,7 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
         request.changed_definitions,
         (facts.before.profile, facts.profile),
         growth,
+        sum(part.faults for part in difference.parts if part.cause in _GIVEN_BACK),
         may_be_only=n_ranges == 1 and len(request.changed_files) == 1,
     )
     changed_place = difference.changed_place

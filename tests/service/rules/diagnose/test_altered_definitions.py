@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
 from runner.contract.explanation_text import describe_altered_definition
-from runner.contract.profile import Frame, Profile
+from runner.contract.profile import Frame, Memory, Profile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import GROW, MEMSET, READ, new, profiled
 
@@ -139,3 +139,16 @@ def test_a_use_is_linked_through_an_allocator_that_faults_for_its_function() -> 
     difference = explain(before, after, define("LIMIT", ("src/table.c", 9, "grow")))
     assert difference.altered_definition is not None
     assert difference.altered_definition.use == "grow at src/table.c:9"
+
+
+def test_a_use_that_sets_when_memory_is_given_back_explains_that_it_is_touched_again() -> None:
+    def touched_again(faults: int) -> Profile:
+        return profiled(new(100), (Memory.HEAP, Touch.AFTER_BRK, "", READ, faults), stacks={(0,): 100, (1,): faults})
+
+    use = Use(file="src/heap.c", line=8, function="setup", calls=("mallopt",))
+    definition = ChangedDefinition(name="KEPT", file="src/limits.h", line=7, uses=(use,))
+    difference = explain(touched_again(1), touched_again(900), definition, define("OTHER", ("src/other.c", 1, "other")))
+    assert describe(difference) == "The change alters KEPT (src/limits.h:7), which setup at src/heap.c:8 uses."
+    without_call = definition.model_copy(update={"uses": (use.model_copy(update={"calls": ()}),)})
+    plain = explain(touched_again(1), touched_again(900), without_call, define("OTHER"))
+    assert plain.altered_definition is None
