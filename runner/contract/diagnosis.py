@@ -179,6 +179,8 @@ class ChangedPlace(Strict):
     """How many more faults it has than the code that it replaces; negative if it has fewer."""
     is_caller: bool = False
     """Whether these are the faults of what the line calls."""
+    is_allocator: bool = False
+    """Whether its function allocates memory for others, judging by its name. They may have caused the faults."""
     gives_back: bool = False
     """Whether the line calls what gives back the memory that then faults. It has no more faults itself."""
     requests: bool = False

@@ -15,6 +15,7 @@ _FUNCTION = re.compile(
     r"\b(?!(?:if|for|while|switch|return|sizeof|catch|defined|alignof|typeof|decltype|else|match|with|until)\b)"
     r"([A-Za-z_]\w*)\s*(?:<[^;()]*>)?\("
 )
+_FUNCTION_WORD = re.compile(r"\b(?:func|fn|def|function)\b")
 _CONTROL = re.compile(r"\s*(?:\}\s*)?(?:if|for|while|switch|do|else|try|catch|with|match|case|default|loop|unsafe)\b")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*|(?<!:):(?!:)[^=;]*)?(?:=(?!=)|;|$|\{)")
 _NO_HEADER = re.compile(
@@ -57,7 +58,7 @@ def _name_in_context(lines: Sequence[str], number: int, headers: Sequence[int]) 
         return _find_assigned(line)
     if _is_type(header):
         return _name_type(lines, headers[0])
-    return next((names for index in headers if (names := _name_header(lines[index - 1]))), ())
+    return _name_enclosing(lines, headers)
 
 
 def _is_type(header: str) -> bool:
@@ -135,8 +136,21 @@ def find_function(lines: Sequence[str], number: int) -> str:
     headers = list(_iterate_headers(lines, number))
     if not headers and not lines[number - 1].rstrip().endswith(";"):
         headers = [number]  # The function may begin in this line.
-    names = [_name_header(lines[index - 1]) for index in headers]
-    return next((name[0] for name in names if name), "")
+    return next(iter(_name_enclosing(lines, headers)), "")
+
+
+def _name_enclosing(lines: Sequence[str], headers: Sequence[int]) -> tuple[str, ...]:
+    """Return the name of the function that begins in one of some lines, or else of a type or a table.
+
+    It is the innermost function with a word such as ``def`` or ``fn``. Without such a word, it is the outermost: in a
+    function, the beginning of a call or of an assignment encloses the lines that continue it.
+    """
+    texts = [lines[index - 1] for index in headers if not _CONTROL.match(lines[index - 1])]
+    functions = [(text, name) for text in texts if (name := _names_function(text))]
+    with_word = [name for text, name in functions if _FUNCTION_WORD.search(text)]
+    if with_word or functions:
+        return (with_word[0] if with_word else functions[-1][1],)
+    return next(filter(None, map(_name_header, texts)), ())
 
 
 def is_function_name(lines: Sequence[str], number: int, name: str) -> bool:

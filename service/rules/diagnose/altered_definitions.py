@@ -242,7 +242,8 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
 def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, faults: int, growth: int) -> bool:
     """Return whether a changed line explains a difference better than an altered definition.
 
-    A line that only calls what faults stands on many stacks, so it has to have twice as many faults.
+    A line that only calls what faults, or that allocates for others, stands on many stacks, so it has to have twice as
+    many faults.
     """
     if changed_place.manages_memory:
         return True
@@ -250,7 +251,8 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
         return False
     if definition.is_function:
         return True
-    return abs(changed_place.faults) >= (2 * faults if changed_place.is_caller else faults)
+    is_further = changed_place.is_caller or changed_place.is_allocator
+    return abs(changed_place.faults) >= (2 * faults if is_further else faults)
 
 
 def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> tuple[str, ...]:

@@ -74,6 +74,10 @@ def test_a_line_of_c_belongs_to_a_macro_a_constant_a_type_a_table_or_a_function(
         ("final class Limits {\n    static final int BLOCK = 32;\n}", 2, ("BLOCK",)),
         ("exports.pageSize = 64 * 1024;", 1, ("pageSize",)),
         ("import json", 1, ()),
+        ("int get(int n)\n{\n    int size = n +\n        64;\n}", 4, ("get",)),
+        ("void put(char *s)\n{\n    memcpy(s,\n           t, 64);\n}", 4, ("put",)),
+        ("class A {\n  int get(int n) {\n    return f(n,\n      64);\n  }\n}", 4, ("get",)),
+        ("const add = (a, b) => {\n  return a + b;\n};", 2, ("add",)),
     ],
 )
 def test_other_languages_are_read_by_the_same_rules(text: str, number: int, names: tuple[str, ...]) -> None:

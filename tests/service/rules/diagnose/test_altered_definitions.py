@@ -152,3 +152,24 @@ def test_a_use_that_sets_when_memory_is_given_back_explains_that_it_is_touched_a
     without_call = definition.model_copy(update={"uses": (use.model_copy(update={"calls": ()}),)})
     plain = explain(touched_again(1), touched_again(900), without_call, define("OTHER"))
     assert plain.altered_definition is None
+
+
+def test_a_changed_allocator_does_not_hide_what_its_caller_requests() -> None:
+    """What changed in the allocator, such as a counter, would act on all of its callers."""
+    allocate = Frame(function="xmalloc", module="prog", file="src/alloc.c", line=3)
+    frames = (GROW, allocate, READ)
+    before, after = (
+        profiled(new(number + 100, allocate), stacks={(0, 1): number, (2, 1): 100}).model_copy(
+            update={"frames": frames}
+        )
+        for number in (100, 900)
+    )
+    lines = {"src/limits.h": ((7, 7),), "src/alloc.c": ((3, 3),)}
+    difference = explain(before, after, define("entry", ("src/table.c", 9, "grow")), lines=lines)
+    assert describe(difference) == "The change alters entry (src/limits.h:7), which grow at src/table.c:9 uses."
+    changed_caller = explain(before, after, lines={"src/alloc.c": ((3, 3),), "src/table.c": ((12, 12),)})
+    assert changed_caller.changed_place is not None
+    assert (changed_caller.changed_place.place, changed_caller.changed_place.faults) == ("grow at src/table.c:12", 800)
+    only_allocator = explain(before, after, lines={"src/alloc.c": ((3, 3),)})
+    assert only_allocator.changed_place is not None
+    assert only_allocator.changed_place.place == "xmalloc at src/alloc.c:3"
