@@ -107,13 +107,7 @@ def explain_regression(
             ]
             # Analyse the recordings only after both sides have been executed.
             base_profile, head_profile = [assemble() for assemble in pending_profiles]
-        request = DiagnosisRequest(
-            profile=head_profile,
-            before=base_profile,
-            changed_lines=regressed_case.change.lines,
-            changed_calls=regressed_case.change.calls,
-        )
-        diagnosis = judge.diagnose(request)
+        diagnosis = judge.diagnose(regressed_case.change.build_request(head_profile, base_profile))
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started_at,

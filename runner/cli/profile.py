@@ -85,7 +85,6 @@ def command(
     no samples to the history. The service stores it and shows its flame graphs; if the service does not answer, the
     profile is kept on disk and sent later.
     """
-    from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler
     from runner.reporting.embedded_service import connect_to_service
     from runner.subject.source_change import SourceChange, read_source_change
@@ -116,10 +115,7 @@ def command(
         profiles_to_send = profiles if upload else []
         refusals = _send_profiles(profiles_to_send, service, settings, repository, workload)
         change = read_source_change(repository, ends[0], ends[1]) if base_profile else SourceChange()
-        request = DiagnosisRequest(
-            profile=profile, before=base_profile, changed_lines=change.lines, changed_calls=change.calls
-        )
-        diagnosis, failure = _request_diagnosis(service, request)
+        diagnosis, failure = _request_diagnosis(service, change.build_request(profile, base_profile))
     documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 
     def show() -> None:

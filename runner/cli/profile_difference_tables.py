@@ -8,7 +8,12 @@ from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference, DifferencePart
-from runner.contract.explanation_text import INDIRECT_CHANGE, describe_changed_place, describe_opposite_place
+from runner.contract.explanation_text import (
+    INDIRECT_CHANGE,
+    describe_altered_definition,
+    describe_changed_place,
+    describe_opposite_place,
+)
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed
 from runner.contract.own_frame import shorten_source_path
@@ -56,6 +61,9 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
         console.print(escape_text(f"  {remark}"), highlight=False)
     if difference.is_indirect:
         console.print(f"  {INDIRECT_CHANGE}", highlight=False)
+    if difference.altered_definition:
+        line = describe_altered_definition(difference.altered_definition, str)
+        console.print(escape_text(f"  {line}"), highlight=False)
     changed_place = difference.changed_place
     if changed_place:
         line = describe_changed_place(changed_place, changed_place.place)

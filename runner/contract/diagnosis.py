@@ -13,6 +13,9 @@ LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
 MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000, 10_000, 1000, 20
 """The largest numbers of files, line ranges and calls of a change. What a larger change has more is ignored."""
+MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 200, 10
+"""The largest numbers of definitions of a change, of uses of each, and of calls in a use. Definitions of a larger
+change are left out."""
 
 
 class CallSite(Strict):
@@ -21,6 +24,43 @@ class CallSite(Strict):
     file: Label
     """The file, relative to the top of the repository."""
     line: _LineNumber
+
+
+class Use(Strict):
+    """A line that uses a name."""
+
+    file: Label
+    """The file, relative to the top of the repository."""
+    line: _LineNumber
+    function: Label = ""
+    """The function that contains the line; empty if none does, or if it is not recognised."""
+    calls: tuple[Label, ...] = Field(default=(), max_length=MAX_CALLS_OF_USE)
+    """The functions that the line calls, as far as they are recognised."""
+
+
+class ChangedDefinition(Strict):
+    """A definition in which a change added, rewrote or removed lines: a macro, a constant, a type, a function.
+
+    Lines that only use what is defined are not changed, but can fault more.
+    """
+
+    name: Label
+    file: Label
+    """The file of the first changed line of the definition, relative to the top of the repository."""
+    line: _LineNumber
+    """The number of this line after the change."""
+    uses: tuple[Use, ...] = Field(default=(), max_length=MAX_USES)
+    """Lines after the change that use the name, or another name that is defined with it. The lines of a changed
+    function use its name as well."""
+
+
+class ChangedFile(Strict):
+    """A file that a change added, rewrote or removed, with its sizes in bytes; 0 where it does not exist."""
+
+    file: Label
+    """The path, relative to the top of the repository."""
+    bytes_before: Count
+    bytes_after: Count
 
 
 class ChangedCall(Strict):
@@ -47,6 +87,12 @@ class DiagnosisRequest(Strict):
     """The lines that the change added or rewrote, or before which it removed lines, by file; empty if unknown."""
     changed_calls: tuple[ChangedCall, ...] = Field(default=(), max_length=MAX_CHANGED_CALLS)
     """The calls in the lines that the change added or rewrote, of functions that only one of these lines calls."""
+    changed_definitions: tuple[ChangedDefinition, ...] = Field(default=(), max_length=MAX_CHANGED_DEFINITIONS)
+    """The definitions that the change alters; empty if unknown, or if there are too many."""
+    changed_files: tuple[ChangedFile, ...] = Field(default=(), max_length=MAX_CHANGED_FILES)
+    """The files that the change alters in more than comments, spaces and names; empty if unknown."""
+    is_cosmetic: bool = False
+    """Whether the change alters nothing but comments, spaces and names of variables or functions."""
 
 
 class Remedy(Strict):
@@ -133,6 +179,8 @@ class ChangedPlace(Strict):
     """How many more faults it has than the code that it replaces; negative if it has fewer."""
     is_caller: bool = False
     """Whether these are the faults of what the line calls."""
+    is_allocator: bool = False
+    """Whether its function allocates memory for others, judging by its name. They may have caused the faults."""
     gives_back: bool = False
     """Whether the line calls what gives back the memory that then faults. It has no more faults itself."""
     requests: bool = False
@@ -142,6 +190,22 @@ class ChangedPlace(Strict):
     def manages_memory(self) -> bool:
         """Whether the line has no more faults itself, but calls what gives back or requests the memory that faults."""
         return self.gives_back or self.requests
+
+
+class AlteredDefinition(Strict):
+    """A definition that the change alters, and the line by which it acts on the difference."""
+
+    name: Line
+    place: Line
+    """The changed line: its file and number."""
+    use: Line
+    """The line that uses the definition and faults more, or less, with its function; empty if no such line is known."""
+    is_own_line: bool = False
+    """Whether ``use`` is in the definition itself, a function."""
+    is_function: bool = False
+    """Whether the definition is that of a function."""
+    is_only: bool = False
+    """Whether the change alters nothing else."""
 
 
 class Difference(Strict):
@@ -159,6 +223,9 @@ class Difference(Strict):
     opposite_place: ChangedPlace | None = None
     """The changed line whose own faults changed most in the other direction than those of ``changed_place``, if they
     changed by at least a fifth of the difference: one commit can hide a regression behind an improvement."""
+    altered_definition: AlteredDefinition | None = None
+    """A macro, a constant, a type or a function that the change alters and that the lines with the difference use. None
+    if a changed line explains as much of the difference itself, or if no such definition is known."""
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from runner.contract.diagnosis import ChangedPlace
+from runner.contract.diagnosis import AlteredDefinition, ChangedPlace
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import (
@@ -42,6 +42,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
         if difference.is_indirect:
             sentences.append(INDIRECT_CHANGE)
+        if difference.altered_definition is not None:
+            sentences.append(describe_altered_definition(difference.altered_definition, escape_text))
         changed_place = difference.changed_place
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)
@@ -69,6 +71,16 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
     gained = "gained" if changed_place.faults > 0 else "lost"
     calls = ", in the code that it calls" if changed_place.is_caller else ""
     return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {format_signed(changed_place.faults)}."
+
+
+def describe_altered_definition(definition: AlteredDefinition, escape_text: EscapeText) -> str:
+    """Return which definition the change alters and which line uses it, as a sentence."""
+    name, place = escape_text(definition.name), escape_text(definition.place)
+    only = "only " if definition.is_only else ""
+    if definition.is_own_line:
+        return f"The change alters {only}{name} itself, at {place}."
+    use = f", which {escape_text(definition.use)} uses" if definition.use else ""
+    return f"The change alters {only}{name} ({place}){use}."
 
 
 def describe_opposite_place(opposite_place: ChangedPlace, place_text: str) -> str:

@@ -37,6 +37,11 @@ def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     return f"{short_name[:start_characters]}…{short_name[-end_characters:]}"
 
 
+def has_name(function: str, name: str) -> bool:
+    """Return whether a function, perhaps with its class, its parameters or a compiler's suffix, has a name."""
+    return re.search(rf"\b{re.escape(name)}\b", function) is not None
+
+
 def get_qualified_name(name: str) -> str:
     """Return a function's name with its namespaces or classes, but without types: its result, parameters, templates.
 

@@ -320,6 +320,8 @@ class Profile(Strict):
     java_lines: tuple[AllocatingLine, ...] = Field(default=(), max_length=100)
     """The lines of a Java program that allocate most, sampled in a separate execution, because faults in the heap
     happen in the runtime, on behalf of a line."""
+    calls_mallopt: bool = False
+    """Whether the program contains calls of ``mallopt``, which override the settings of malloc in its environment."""
     remarks: tuple[Line, ...] = Field(default=(), max_length=100)
     """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
     were unwound."""

@@ -37,7 +37,7 @@ from runner.process_state.niceness import lower_priority
 from runner.profile import recording_plan
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.compiled_code import CompiledCode, add_map_variables
-from runner.profile.elf import is_32_bit
+from runner.profile.elf import contains_symbol, is_32_bit
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
@@ -466,6 +466,7 @@ class Profiling(Struct, frozen=True):
                 census=census,
                 python_lines=python_lines,
                 java_lines=pending_java_lines.result() if pending_java_lines else (),
+                calls_mallopt=any(contains_symbol(file, "mallopt") for file in trial.own_files),
                 remarks=cut_remarks(collector.remarks),
             )
 

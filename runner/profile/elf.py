@@ -1,5 +1,6 @@
 """Reads the segments and sections of ELF files that profiles need."""
 
+import mmap
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -111,6 +112,17 @@ def is_32_bit(file: Path) -> bool:
         with open_regular(file) as stream:
             return stream.read(5) == b"\x7fELF\x01"
     except OSError:
+        return False
+
+
+def contains_symbol(file: Path, name: str) -> bool:
+    """Return whether the tables of names of a program or library contain a name; false for any other file."""
+    try:
+        with open_regular(file) as stream:
+            _read_header(stream)
+            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return content.find(b"\0" + name.encode() + b"\0") >= 0
+    except (OSError, OverflowError, ValueError):
         return False
 
 

@@ -1,10 +1,14 @@
-"""Reads what a commit changed in the sources: lines, and the calls in them, compared with an earlier commit."""
+"""Reads what a commit changed, compared with an earlier commit: lines, the calls in them, definitions and files.
+
+Hunks that differ only in comments, spaces and the names of variables are left out.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,13 +20,20 @@ from runner.contract.diagnosis import (
     MAX_CHANGED_RANGES,
     CallSite,
     ChangedCall,
+    ChangedDefinition,
+    ChangedFile,
+    DiagnosisRequest,
     LineRange,
 )
+from runner.contract.profile import Profile
+from runner.contract.source_files import is_source_file
 from runner.errors import FaultwatchError
+from runner.subject.changed_definitions import ChangedRange, FileReader, find_changed_definitions, group_sites
+from runner.subject.code_tokens import find_renamed, is_same_code, list_tokens
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _FILE = re.compile(r"\+\+\+ b/([^\t]+)\t?")  # git ends a name that has a space with a tab
 _CALL = re.compile(
     r"\b(?!(?:if|for|while|switch|return|sizeof|catch|defined|alignof|typeof)\b)([A-Za-z_]\w{0,199})\s*\("
@@ -31,6 +42,9 @@ _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)|^\s*[*#].*")
 """What is no code of a line in C and languages like it: a comment, the inside of a long one, or a directive."""
 _SITE = re.compile(r"[^:]+:(.+)\0(\d+)\0(.*)")
 """A line that git grep prints: the commit, the file, the number of the line, and the line."""
+_RAW_ENTRY = re.compile(r":\d+ \d+ ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*")
+_MAX_FILE_BYTES, _MAX_READ_FILES = 1_000_000, 100
+"""Files that are larger are not read; if a change alters more files, none is."""
 _MAX_SEARCHED_FUNCTIONS = 50
 """The lines that call the functions around changed calls are searched only if there are at most this many functions."""
 _OPTIONS = (
@@ -50,10 +64,31 @@ class SourceChange(Struct, frozen=True):
         The ranges of changed lines, by file.
     calls
         The calls of functions that exactly one changed line calls.
+    definitions
+        The definitions that contain changed lines.
+    files
+        The changed files.
+    is_cosmetic
+        Whether the commit changed nothing but comments, spaces and names.
     """
 
     lines: dict[str, tuple[LineRange, ...]] = {}
     calls: tuple[ChangedCall, ...] = ()
+    definitions: tuple[ChangedDefinition, ...] = ()
+    files: tuple[ChangedFile, ...] = ()
+    is_cosmetic: bool = False
+
+    def build_request(self, profile: Profile, before: Profile | None) -> DiagnosisRequest:
+        """Return the request for a diagnosis of a profile, compared with that before this change."""
+        return DiagnosisRequest(
+            profile=profile,
+            before=before,
+            changed_lines=self.lines,
+            changed_calls=self.calls,
+            changed_definitions=self.definitions,
+            changed_files=self.files,
+            is_cosmetic=self.is_cosmetic,
+        )
 
 
 class _Hunk(Struct, frozen=True):
@@ -65,12 +100,16 @@ class _Hunk(Struct, frozen=True):
         The added lines, or the line after those that were only removed.
     function_line
         The line that git shows as the beginning of the function around them; empty if it knows none.
+    removed_range, added_range
+        The index of the first line and the number of lines, in the file before and after.
     """
 
     file: str
     range: LineRange
     function_line: str
     added_lines: Sequence[str]
+    removed_range: tuple[int, int] = (0, 0)
+    added_range: tuple[int, int] = (0, 0)
 
 
 def read_source_change(repository: Repository, base: str, head: str) -> SourceChange:
@@ -80,10 +119,118 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
     """
     try:
         text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
+        files = _list_files(repository, base, head)
     except GitError:
         return SourceChange()
-    change = parse_source_change(text)
-    return replace(change, calls=tuple(_add_caller_sites(repository, head, change.calls)))
+    read_before, read_after = (cache(partial(_read_file, repository, commit)) for commit in (base, head))
+    hunks = list(_iterate_hunks(text.split("\n")))
+    changing_hunks = _leave_out_cosmetic(hunks, read_before, read_after)
+    altered_files = {hunk.file for hunk in changing_hunks} | {file.file for file in files} - {
+        hunk.file for hunk in hunks
+    }
+    change = _build_change(changing_hunks)
+    reader = FileReader(
+        cache(lambda file: read_after(file).split("\n")), partial(_find_sites, repository, head), is_source_file
+    )
+    is_small = len(change.lines) <= _MAX_READ_FILES
+    ranges = [_build_range(hunk, read_before, read_after) for hunk in changing_hunks] if is_small else []
+    return replace(
+        change,
+        calls=tuple(_add_caller_sites(repository, head, change.calls)),
+        definitions=find_changed_definitions(ranges, reader),
+        files=tuple(file for file in files if file.file in altered_files)[:MAX_CHANGED_FILES],
+        is_cosmetic=bool(files) and not altered_files,
+    )
+
+
+def _build_range(hunk: _Hunk, read_before: Callable[[str], str], read_after: Callable[[str], str]) -> ChangedRange:
+    """Return the lines of a hunk after the commit, or those that it only removed."""
+    is_removed = not hunk.added_range[1]
+    first, count = hunk.removed_range if is_removed else hunk.added_range
+    text = (read_before if is_removed else read_after)(hunk.file)
+    return ChangedRange(
+        hunk.file, text.split("\n"), range(first + 1, first + 1 + count), hunk.range[0], is_removed=is_removed
+    )
+
+
+def _leave_out_cosmetic(
+    hunks: Sequence[_Hunk], read_before: Callable[[str], str], read_after: Callable[[str], str]
+) -> list[_Hunk]:
+    """Return the hunks without those that differ only in comments, spaces and names."""
+    hunks_by_file: defaultdict[str, list[_Hunk]] = defaultdict(list)
+    for hunk in hunks:
+        hunks_by_file[hunk.file].append(hunk)
+    if len(hunks_by_file) > _MAX_READ_FILES:
+        return list(hunks)
+    remaining: list[_Hunk] = []
+    for file, own_hunks in hunks_by_file.items():
+        remaining += (
+            _select_altering(own_hunks, read_before(file), read_after(file)) if is_source_file(file) else own_hunks
+        )
+    return remaining
+
+
+def _select_altering(hunks: Sequence[_Hunk], text_before: str, text_after: str) -> Iterable[_Hunk]:
+    """Return the hunks of a file that differ in more than comments, spaces and names."""
+    if not text_before or not text_after:
+        return hunks
+    tokens_before, tokens_after = (list_tokens(hunks[0].file, text) for text in (text_before, text_after))
+    pairs = [
+        (_join_tokens(tokens_before, hunk.removed_range), _join_tokens(tokens_after, hunk.added_range))
+        for hunk in hunks
+    ]
+    renamed = find_renamed(pairs, frozenset(token for line in tokens_before for token in line))
+    return [
+        hunk for hunk, (before, after) in zip(hunks, pairs, strict=True) if not is_same_code(before, after, renamed)
+    ]
+
+
+def _join_tokens(lines: Sequence[Sequence[str]], lines_range: tuple[int, int]) -> tuple[str, ...]:
+    first, count = lines_range
+    return tuple(token for line in lines[first : first + count] for token in line)
+
+
+def _read_file(repository: Repository, commit: str, file: str) -> str:
+    """Return a file of a commit; empty if it does not exist, is too large, or is no text."""
+    try:
+        text = repository.git("cat-file", "blob", f"{commit}:{file}")
+    except FaultwatchError:
+        return ""
+    return text if len(text) <= _MAX_FILE_BYTES and "\0" not in text else ""
+
+
+def _list_files(repository: Repository, base: str, head: str) -> list[ChangedFile]:
+    """Return the files that differ, with their sizes."""
+    options = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff")
+    entries = repository.git("diff", *options, base, head, "--", decode_paths=True).split("\0")
+    files = []
+    for entry, file in list(zip(entries[::2], entries[1::2], strict=False))[:_MAX_READ_FILES]:
+        if match := _RAW_ENTRY.fullmatch(entry):
+            sizes = [_read_size(repository, blob) for blob in match.groups()]
+            files.append(ChangedFile(file=file, bytes_before=sizes[0], bytes_after=sizes[1]))
+    return files
+
+
+def _read_size(repository: Repository, blob: str) -> int:
+    """Return the size of a file; 0 if it does not exist, or is a submodule."""
+    if not blob.strip("0"):
+        return 0
+    try:
+        return int(repository.git("cat-file", "-s", blob))
+    except FaultwatchError:
+        return 0
+
+
+def _find_sites(
+    repository: Repository, commit: str, names: Sequence[str]
+) -> Mapping[str, Sequence[tuple[str, int, str]]]:
+    """Return the lines of a commit that contain each of some names as a word."""
+    patterns = [option for name in names for option in ("-e", name)]
+    try:
+        text = repository.git("grep", "-n", "-z", "-I", "-w", "-F", *patterns, commit, "--", decode_paths=True)
+    except FaultwatchError:
+        return {}  # No line contains them.
+    return group_sites(text, names, _SITE)
 
 
 def _add_caller_sites(repository: Repository, commit: str, calls: Sequence[ChangedCall]) -> Iterator[ChangedCall]:
@@ -109,7 +256,11 @@ def parse_source_change(text: str) -> SourceChange:
 
     The lines of a hunk are skipped by their number, so that a line of a source file is never taken for a heading.
     """
-    hunks = list(_iterate_hunks(text.split("\n")))
+    return _build_change(list(_iterate_hunks(text.split("\n"))))
+
+
+def _build_change(hunks: Sequence[_Hunk]) -> SourceChange:
+    """Return the changed lines and calls of hunks, up to the number that a request may contain."""
     ranges: defaultdict[str, list[LineRange]] = defaultdict(list)
     n_ranges = 0
     for hunk in hunks:
@@ -145,8 +296,8 @@ def _iterate_hunks(lines: Sequence[str]) -> Iterator[_Hunk]:
             file = heading[1]
         elif hunk:
             # git leaves out a count of 1.
-            removed_count, first_line, added_count = (
-                1 if number is None else int(number) for number in hunk.groups()[:3]
+            first_removed, removed_count, first_line, added_count = (
+                1 if number is None else int(number) for number in hunk.groups()[:4]
             )
             end = index + 1 + removed_count + added_count
             if file:
@@ -155,7 +306,8 @@ def _iterate_hunks(lines: Sequence[str]) -> Iterator[_Hunk]:
                     (first_line, first_line + added_count - 1) if added_count else (first_line + 1, first_line + 1)
                 )
                 added_lines = [line[1:] for line in lines[index + 1 : end] if line.startswith("+")]
-                yield _Hunk(file, changed_range, hunk[4], added_lines)
+                removed_range, added_range = (first_removed - 1, removed_count), (first_line - 1, added_count)
+                yield _Hunk(file, changed_range, hunk[5], added_lines, removed_range, added_range)
             index = end - 1
         elif lines[index].startswith("diff --git "):
             file = ""  # The next file may be a removed one, which has no "+++ b/" heading.

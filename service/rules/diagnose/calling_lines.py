@@ -28,6 +28,9 @@ _ALLOCATOR = re.compile(
 ``newobject``. They may have parameters, or a suffix of the compiler."""
 _MIN_CALLER_SHARE = 0.5
 """A caller is named only if it has at least this share of the growth of an allocator."""
+_MIN_LOCAL_SHARE = 0.9
+"""If a changed line calls a changed allocator and has this share of its growth, the line is named: what changed in the
+allocator itself would act on all of its callers."""
 _MIN_CHANGED_SHARE = 0.05
 """A changed line is named only if it has at least this share of the difference."""
 _MIN_INNER_SHARE = 0.5
@@ -86,6 +89,9 @@ def find_changed_place(
             growths[FunctionLine(place.function_key, 0, place.line_after)] += sign * change.growth
     largest_place = max(growths, key=lambda place: (growths[place], place), default=None)
     if largest_place is not None and growths[largest_place] >= least:
+        caller = find_allocator_caller(largest_place, profiles, growth, least_share=_MIN_LOCAL_SHARE)
+        if caller is not None and is_named(caller):
+            return build_changed_place(caller, sign * growths[largest_place], is_caller=True)
         return build_changed_place(largest_place, sign * growths[largest_place], is_caller=False)
     # None faults more, or less, itself. Compare the lines by the faults of what they call.
     before, after = (_sum_calling_lines(profile) for profile in profiles)
@@ -200,13 +206,16 @@ def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) ->
         source_line=place.line_after,
         faults=faults,
         is_caller=is_caller,
+        is_allocator=_is_allocator(place.function_key.function),
     )
 
 
-def find_allocator_caller(place: FunctionLine, profiles: tuple[Profile, Profile], growth: int) -> FunctionLine | None:
+def find_allocator_caller(
+    place: FunctionLine, profiles: tuple[Profile, Profile], growth: int, least_share: float = _MIN_CALLER_SHARE
+) -> FunctionLine | None:
     """Return the line for which an allocator of the program has more faults than before, or fewer.
 
-    None if the place is not in such an allocator, or if no caller has most of the change.
+    None if the place is not in such an allocator, or if no caller has a large enough share of the change.
 
     Parameters
     ----------
@@ -223,7 +232,7 @@ def find_allocator_caller(place: FunctionLine, profiles: tuple[Profile, Profile]
         if change.growth * growth > 0 and abs(change.growth) > resolution
     }
     caller = max(growths, key=lambda caller: (growths[caller], caller), default=None)
-    if caller is None or growths[caller] < _MIN_CALLER_SHARE * sum(growths.values()):
+    if caller is None or growths[caller] < least_share * sum(growths.values()):
         return None
     return caller
 
@@ -259,6 +268,28 @@ def compare_innermost_lines(profiles: tuple[Profile, Profile]) -> list[_LineChan
                 lines[identify_function(frames[-1])][frames[-1].line] += weight
         sides.append(lines)
     return pair_function_lines(*sides)
+
+
+def compare_lines_outside_allocators(profiles: tuple[Profile, Profile]) -> list[_LineChange]:
+    """Return the faults, before and after, of each line for which code faults that is in no allocator by its name."""
+    sides: list[defaultdict[FunctionKey, Counter[int]]] = []
+    for profile in profiles:
+        lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
+        for frames, weight in _list_own_stacks(profile):
+            if (frame := find_own_caller(frames)) is not None:
+                lines[identify_function(frame)][frame.line] += weight
+        sides.append(lines)
+    return pair_function_lines(*sides)
+
+
+def compare_calling_lines(profiles: tuple[Profile, Profile]) -> list[tuple[FunctionLine, WeightChange, float]]:
+    """Return the faults, before and after, of the stacks on which each line of the program stands.
+
+    The last value is the mean number of frames outside of the line.
+    """
+    before, after = (_sum_calling_lines(profile) for profile in profiles)
+    pairs = pair_function_lines(before.weights, after.weights)
+    return [(place, change, after.get_depth(place)) for place, change in pairs]
 
 
 def _sum_calling_lines(profile: Profile) -> _CallingLines:

@@ -19,6 +19,7 @@ from service.rules.diagnose import (
     zero_pages,
 )
 from service.rules.diagnose.added_cost import costs_more
+from service.rules.diagnose.altered_definitions import relate_to_definitions
 from service.rules.diagnose.difference_causes import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
@@ -68,4 +69,6 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
             findings.append(finding)
     findings.sort(key=lambda finding: -finding.price)
     difference = decompose_difference(facts, request.changed_lines)
+    if difference is not None:
+        difference = relate_to_definitions(difference, facts, request)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)

@@ -771,7 +771,7 @@ def _build_part(
         file=file,
         before=before,
         after=after,
-        place=format_place(place) if place else "",
+        place=format_place(_keep_line(place, changed_lines)) if place else "",
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
         place_faults=_sum_line(place, _pair_lines(group, sides)) if place else 0,
@@ -779,6 +779,12 @@ def _build_part(
         sentence=sentence,
         seconds=_compute_seconds(after - before, facts),
     )
+
+
+def _keep_line(place: FunctionLine, changed_lines: ChangedLines) -> FunctionLine:
+    """Return a line without faults after the change as one that is still there, if its file is unchanged."""
+    is_unchanged = bool(changed_lines) and place.function_key.file not in changed_lines
+    return place._replace(line_after=place.line_before) if is_unchanged and not place.line_after else place
 
 
 def _sum_line(place: FunctionLine, changes: Iterable[tuple[FunctionLine, WeightChange]]) -> int:

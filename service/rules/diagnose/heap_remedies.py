@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Frame
 from service.rules.diagnose.process_contents import (
     Allocator,
     Runtime,
@@ -15,6 +19,8 @@ from service.rules.diagnose.profile_facts import Facts
 
 COLLECTING_RUNTIMES = frozenset({Runtime.JVM, Runtime.GO, Runtime.V8, Runtime.DOTNET})
 """Runtimes whose collector manages a heap of its own."""
+_FORCED_BY_PROGRAM = re.compile(r"freeOSMemory|FreeOSMemory|scavengeAll")
+"""Functions of Go's runtime that give all free memory back because the program asks for it."""
 _LARGEST_THRESHOLD = "4294967296"
 KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of returning it to the kernel between operations")
 
@@ -25,6 +31,8 @@ def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
     If the program itself maps and unmaps memory, no setting has an effect, so none is returned.
     """
     runtime = identify_runtime(facts.profile)
+    if runtime is Runtime.GO:
+        return (_choose_go_remedy(facts), *_RUNTIME_REMEDIES[runtime])
     if runtime in COLLECTING_RUNTIMES:
         return _RUNTIME_REMEDIES[runtime]
     if facts.maps_itself:
@@ -36,11 +44,25 @@ def suggest_malloc_settings(facts: Facts) -> tuple[Remedy, ...]:
     """Return the settings of the malloc that keep freed memory in the process, and the setting that replaces it."""
     allocator = identify_allocator(facts.profile)
     settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
+    if allocator is Allocator.GLIBC and facts.profile.calls_mallopt:
+        settings = (_MALLOPT_REMEDY,)
     if allocator is Allocator.JEMALLOC:
         settings = tuple(_rename_jemalloc_variable(remedy, facts) for remedy in settings)
     if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:
         return settings
     return (*settings, Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}))
+
+
+def _choose_go_remedy(facts: Facts) -> Remedy:
+    """Return the remedy for what makes Go give memory back: the program itself, a limit, or, if unknown, either."""
+
+    def is_forced(frames: Sequence[Frame]) -> bool:
+        return any(_FORCED_BY_PROGRAM.search(frame.function) for frame in frames)
+
+    is_known = facts.profile.returned is not None
+    if not is_known or facts.find_returning_place(is_forced, "madvise") is True:
+        return _FREE_OS_MEMORY_REMEDY
+    return _MEMORY_LIMIT_REMEDY
 
 
 def _rename_jemalloc_variable(remedy: Remedy, facts: Facts) -> Remedy:
@@ -62,7 +84,6 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
         Remedy(text="let ZGC or Shenandoah keep freed memory: -XX:-ZUncommit or -XX:-ShenandoahUncommit"),
     ),
     Runtime.GO: (
-        Remedy(text="if the program calls debug.FreeOSMemory between bursts, remove these calls"),
         Remedy(
             text="return memory lazily, so that pages that are soon touched again are still there",
             settings={"env.GODEBUG": "madvdontneed=0"},
@@ -81,6 +102,15 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
         Remedy(text="rent buffers from ArrayPool instead of allocating them"),
     ),
 }
+_FREE_OS_MEMORY_REMEDY = Remedy(text="if the program calls debug.FreeOSMemory between bursts, remove these calls")
+_MEMORY_LIMIT_REMEDY = Remedy(
+    text="if the program has a memory limit (debug.SetMemoryLimit, GOMEMLIMIT), raise it: near the limit, Go's runtime "
+    "gives back what it needs again at once"
+)
+_MALLOPT_REMEDY = Remedy(
+    text="raise the thresholds that the program sets with mallopt (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), or leave them "
+    "to malloc: variables such as MALLOC_TRIM_THRESHOLD_ have no effect on what it sets"
+)
 _GLIBC_REMEDY = Remedy(
     text="let the C library keep large blocks",
     settings={"env.MALLOC_MMAP_THRESHOLD_": _LARGEST_THRESHOLD, "env.MALLOC_TRIM_THRESHOLD_": _LARGEST_THRESHOLD},

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from runner.contract.diagnosis import ChangedCall
+from runner.contract.function_names import has_name
 from runner.contract.own_frame import is_own_frame
 from runner.contract.profile import Frame, Profile, StackProfile
 from runner.contract.profile_difference import FunctionKey, identify_function
@@ -51,8 +52,8 @@ def insert_tail_callers(after: Profile, before: Profile, changed_calls: Collecti
         if call is None or not is_own_frame(caller) or (identify_function(caller), callee) in edges_before:
             continue
         is_caller_site = any((site.file, site.line) == (caller.file, caller.line) for site in call.caller_sites)
-        calls_caller = is_caller_site or any(_has_name(name, call.caller) for name in callees[outer])
-        if _has_name(caller.function, call.caller) or not calls_caller:
+        calls_caller = is_caller_site or any(has_name(name, call.caller) for name in callees[outer])
+        if has_name(caller.function, call.caller) or not calls_caller:
             continue
         inserted_frames[outer, inner] = len(frames)
         frames.append(Frame(function=call.caller, module=caller.module, file=call.file, line=call.line))
@@ -81,11 +82,6 @@ def find_source_name(function: str) -> str:
     match = _C_LIBRARY_NAME.fullmatch(function.partition("(")[0].rpartition("::")[2])
     name = match["name"] if match else function
     return "free" if name == "cfree" else name
-
-
-def _has_name(function: str, name: str) -> bool:
-    """Return whether a function, perhaps with its class, its parameters or a compiler's suffix, has a name."""
-    return re.search(rf"\b{re.escape(name)}\b", function) is not None
 
 
 def _insert_frames(profile: StackProfile, inserted_frames: Mapping[_Edge, int]) -> StackProfile:

@@ -15,7 +15,7 @@ from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.case_profiler import collect_profile
-from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
+from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, contains_symbol, read_sections, read_segments
 from runner.profile.missing_names_and_callers import (
     describe_functions_without_lines,
     describe_missing_callers,
@@ -48,8 +48,8 @@ KERNEL = ScriptFrame(0xFFFFFFFF81000000, "exc_page_fault", "[kernel.kallsyms]")
 needs_go = pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
 
 
-def compiled(folder: Path, *options: str) -> Path:
-    subprocess.run(["cc", "-O0", "-pthread", *options, "-o", "program", AGAIN], cwd=folder, check=True)
+def compiled(folder: Path, *options: str, source: Path = AGAIN) -> Path:
+    subprocess.run(["cc", "-O0", "-pthread", *options, "-o", "program", source], cwd=folder, check=True)
     return folder / "program"
 
 
@@ -194,3 +194,14 @@ def test_stacks_of_one_frame_are_not_taken_for_call_chains() -> None:
     assert "faults and on-cpu have only one frame" in remark
     assert "--call-graph fp" in remark
     assert not list(describe_missing_callers([], "dwarf"))
+
+
+def test_a_call_that_a_program_contains_is_known_by_its_name(tmp_path: Path) -> None:
+    source = tmp_path / "main.c"
+    source.write_text("#include <malloc.h>\nint main(void) { return mallopt(M_TRIM_THRESHOLD, 1); }\n")
+    program = compiled(tmp_path, "-s", source=source)
+    assert contains_symbol(program, "mallopt")
+    assert not contains_symbol(program, "mall")
+    (tmp_path / "text").write_bytes(b"\0mallopt\0")
+    assert not contains_symbol(tmp_path / "text", "mallopt")
+    assert not contains_symbol(tmp_path / "missing", "mallopt")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.subject.repository import Repository
-from runner.subject.source_change import parse_source_change, read_source_change
+from runner.subject.source_change import SourceChange, parse_source_change, read_source_change
 from tests.runner.commands import git
 
 
@@ -123,3 +123,78 @@ def test_the_lines_between_two_changes_are_unchanged_whatever_the_user_has_confi
         git(folder, "commit", "--quiet", "--message", message)
     changed_lines = read_source_change(Repository(folder, "changes"), "HEAD~1", "HEAD").lines
     assert changed_lines == {"a.c": ((1, 1), (5, 5)), "b.c": ((1, 1),)}
+
+
+def commit_change(folder: Path, before: dict[str, str], after: dict[str, str]) -> SourceChange:
+    """Return the change between two commits of the same files."""
+    git(folder, "init", "--quiet")
+    for message, files in {"first": before, "second": after}.items():
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", message)
+    return read_source_change(Repository(folder, "changes"), "HEAD~1", "HEAD")
+
+
+def test_an_altered_macro_is_known_with_the_functions_that_use_it_directly_or_through_another(tmp_path: Path) -> None:
+    code = '#include "a.h"\nvoid *get(void)\n{\n    return take(PAIR);\n}\n'
+    header = "#define ONE 1\n#define PAIR (2 * ONE)\n"
+    before = {"a.h": header, "a.c": code}
+    change = commit_change(tmp_path, before, before | {"a.h": header.replace("ONE 1", "ONE 64")})
+    (definition,) = change.definitions
+    assert (definition.name, definition.file, definition.line) == ("ONE", "a.h", 1)
+    assert [(use.file, use.line, use.function, use.calls) for use in definition.uses] == [("a.c", 4, "get", ("take",))]
+
+
+def test_a_type_is_used_where_its_name_or_that_of_a_type_with_it_stands(tmp_path: Path) -> None:
+    header = "typedef int id;\nstruct list {\n    id *ids;\n};\n"
+    code = "void add(struct list *list)\n{\n    list->ids = more(sizeof *list->ids);\n}\n"
+    before = {"a.h": header, "a.c": code}
+    change = commit_change(tmp_path, before, before | {"a.h": header.replace("int", "long")})
+    assert ("a.c", 3, "add") in [(use.file, use.line, use.function) for use in change.definitions[0].uses]
+
+
+def test_the_function_from_which_lines_were_only_removed_is_altered(tmp_path: Path) -> None:
+    text = (
+        "def add(key):\n    kept[key] = 1\n    if len(kept) > 9:\n        kept.clear()\n\n\ndef main():\n    add(1)\n"
+    )
+    change = commit_change(
+        tmp_path, {"a.py": text}, {"a.py": text.replace("    if len(kept) > 9:\n        kept.clear()\n", "")}
+    )
+    (definition,) = change.definitions
+    assert (definition.name, definition.line) == ("add", 3)
+    assert [(use.line, use.function) for use in definition.uses] == [(3, "add"), (6, "main")]
+
+
+def test_a_macro_of_a_build_file_and_a_key_of_a_file_of_settings_are_used_in_the_sources(tmp_path: Path) -> None:
+    code = 'int main(void)\n{\n    return read(ROUNDS, "cache_lines");\n}\n'
+    before = {"Makefile": "FLAGS = -DROUNDS=1\n", "a.conf": "cache_lines = 10\n", "a.c": code}
+    after = {"Makefile": "FLAGS = -DROUNDS=9\n", "a.conf": "cache_lines = 90\n"}
+    change = commit_change(tmp_path, before, before | after)
+    uses = {definition.name: [use.line for use in definition.uses] for definition in change.definitions}
+    assert uses["ROUNDS"] == uses["cache_lines"] == [3]
+    assert {(file.file, file.bytes_before, file.bytes_after) for file in change.files} == {
+        ("Makefile", 19, 19),
+        ("a.conf", 17, 17),
+    }
+
+
+def test_a_change_of_comments_and_names_alone_has_no_changed_lines(tmp_path: Path) -> None:
+    text = "void *get(int n)\n{\n    void *block = take(n); // new\n    return block;\n}\n"
+    after = text.replace("block", "memory").replace("new", "fresh")
+    change = commit_change(tmp_path, {"a.c": text}, {"a.c": after})
+    assert (change.lines, change.definitions, change.files, change.is_cosmetic) == ({}, (), (), True)
+
+
+def test_beside_a_renamed_variable_only_what_is_executed_is_changed(tmp_path: Path) -> None:
+    text = "int get(int n)\n{\n    int k = n;\n    f();\n    return k;\n}\n\nint put(void)\n{\n    return 1;\n}\n"
+    after = text.replace("int k", "int kept").replace("return k;", "return kept;").replace("return 1", "return 2")
+    change = commit_change(tmp_path, {"a.c": text}, {"a.c": after})
+    assert change.lines == {"a.c": ((10, 10),)}
+    assert not change.is_cosmetic
+
+
+def test_a_data_file_is_known_with_its_sizes(tmp_path: Path) -> None:
+    change = commit_change(tmp_path, {"a.bin": "\0" * 100}, {"a.bin": "\0" * 300})
+    assert [(file.file, file.bytes_before, file.bytes_after) for file in change.files] == [("a.bin", 100, 300)]
+    assert change.lines == {}

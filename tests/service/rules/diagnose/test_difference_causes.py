@@ -643,3 +643,16 @@ def test_faults_that_moved_between_lines_are_said_although_their_number_is_the_s
     assert remark.startswith("The faults of the same kinds are at other lines: ")
     assert "gained 900 and" in remark
     assert explain(before, before).remarks == ()
+
+
+def test_a_line_without_faults_in_an_unchanged_file_is_still_there() -> None:
+    before, after = profiled(new(100), new(300, READ)), profiled(new(100))
+    unknown, elsewhere, own = (
+        diagnose_profile(DiagnosisRequest(profile=after, before=before, changed_lines=lines)).difference
+        for lines in ({}, {"src/other.c": ((1, 1),)}, {"src/file.c": ((1, 1),)})
+    )
+    assert unknown is not None
+    assert elsewhere is not None
+    assert own is not None
+    assert unknown.parts[0].place == own.parts[0].place == "read_all at src/file.c:40 (before)"
+    assert elsewhere.parts[0].place == "read_all at src/file.c:40"

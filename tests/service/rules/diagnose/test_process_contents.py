@@ -120,3 +120,33 @@ def test_no_setting_of_malloc_is_offered_where_the_program_maps(
     facts = Facts.from_profile(profile(made, frames=frames, on_cpu=on_cpu, off_cpu=None))
     assert facts.maps_itself is is_own
     assert (suggest_heap_settings(facts) == ()) is is_own
+
+
+def test_variables_are_not_proposed_to_a_program_that_sets_malloc_itself() -> None:
+    facts = process(LIBC)
+    own = Facts.from_profile(facts.profile.model_copy(update={"calls_mallopt": True}))
+    settings = {name for remedy in suggest_heap_settings(own) for name in remedy.settings}
+    assert "env.MALLOC_TRIM_THRESHOLD_" not in settings
+    assert "mallopt" in suggest_heap_settings(own)[0].text
+
+
+@pytest.mark.parametrize(
+    ("returning", "word"),
+    [
+        (("main.handle", "runtime/debug.FreeOSMemory", "runtime.madvise", "madvise"), "FreeOSMemory"),
+        (("main.handle", "runtime.(*pageAlloc).scavenge", "runtime.madvise", "madvise"), "SetMemoryLimit"),
+        ((), "FreeOSMemory"),
+    ],
+    ids=("the program", "the scavenger", "unknown"),
+)
+def test_what_is_proposed_for_go_depends_on_who_gives_memory_back(returning: tuple[str, ...], word: str) -> None:
+    facts = process(functions=("runtime.mallocgc", *returning))
+    n_frames = len(facts.profile.frames)
+    returned = None
+    if returning:
+        stack = Stack(frames=tuple(range(n_frames - len(returning), n_frames)), weight=90)
+        returned = StackProfile(
+            kind=StackKind.RETURNED, samples=90, period=1, total=90, call_graph="fp", stacks=(stack,)
+        )
+    with_calls = facts.profile.model_copy(update={"returned": returned})
+    assert word in suggest_heap_settings(Facts.from_profile(with_calls))[0].text

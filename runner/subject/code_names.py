@@ -1,0 +1,187 @@
+"""Finds the names whose definitions contain given lines of source code: macros, constants, types, functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+_MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
+_TYPE = re.compile(r"\b(?:struct|class|union|enum|interface|record|trait)\b(?:\s+class)?\s*([A-Za-z_]\w*)?")
+_GO_TYPE = re.compile(r"\s*type\s+(\w+)\s+(?:struct|interface)\b")
+_BLOCK_OF_VALUES = re.compile(r"\s*(?:const|var|let)\s*\(?\s*$|.*\benum\b.*")
+_CONSTANT = re.compile(r"\b(?:const|constexpr|constinit|final|static)\b.*=")
+_FUNCTION = re.compile(
+    r"(?:\bfunc\s+(?:\([^)]*\)\s*)?|\bfn\s+|\bdef\s+|\bfunction\s*\*?\s*)(\w+)|"
+    r"\b(?!(?:if|for|while|switch|return|sizeof|catch|defined|alignof|typeof|decltype|else|match|with|until)\b)"
+    r"([A-Za-z_]\w*)\s*(?:<[^;()]*>)?\("
+)
+_FUNCTION_WORD = re.compile(r"\b(?:func|fn|def|function)\b")
+_CONTROL = re.compile(r"\s*(?:\}\s*)?(?:if|for|while|switch|do|else|try|catch|with|match|case|default|loop|unsafe)\b")
+_DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*|(?<!:):(?!:)[^=;]*)?(?:=(?!=)|;|$|\{)")
+_NO_HEADER = re.compile(
+    r"\s*(?:$|[{})\]*]|//|#\s*(?!define)\w|@|(?:public|private|protected)\b[^()]*:\s*$|namespace\b)"
+)
+"""What encloses no code, although it is less indented: a brace, a comment, a directive, an access label."""
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+"""The parameters of a template."""
+_MAX_HEADERS = 12
+
+
+def find_defined_names(lines: Sequence[str], number: int) -> tuple[str, ...]:
+    """Return the names whose definitions contain a line; empty if none is recognised.
+
+    Code is recognised by its indentation and by words that most languages share.
+
+    Parameters
+    ----------
+    number
+        The number of the line, from 1 on.
+    """
+    if not 0 < number <= len(lines):
+        return ()
+    line = lines[number - 1]
+    first = _find_first_of_continued(lines, number)
+    if macro := _MACRO.match(lines[first - 1]):
+        return (macro[1],)
+    if not line.strip() or _NO_HEADER.match(line):
+        return ()
+    return _name_in_context(lines, number, list(_iterate_headers(lines, number)))
+
+
+def _name_in_context(lines: Sequence[str], number: int, headers: Sequence[int]) -> tuple[str, ...]:
+    """Return the names that a line defines, given the lines that enclose it, the innermost first."""
+    line = lines[number - 1]
+    if not headers:
+        return _name_at_top_level(line)
+    header = lines[headers[0] - 1]
+    if _BLOCK_OF_VALUES.fullmatch(header.rstrip(" {")) or (_is_type(header) and _CONSTANT.search(line)):
+        return _find_assigned(line)
+    if _is_type(header):
+        return _name_type(lines, headers[0])
+    return _name_enclosing(lines, headers)
+
+
+def _is_type(header: str) -> bool:
+    """Return whether a type begins in a line."""
+    return _GO_TYPE.match(header) is not None or (
+        not _CONTROL.match(header) and _find_type(header) is not None and not _names_function(header)
+    )
+
+
+def _find_type(line: str) -> re.Match[str] | None:
+    return _TYPE.search(_ARGUMENTS.sub(" ", line))
+
+
+def _name_type(lines: Sequence[str], header: int) -> tuple[str, ...]:
+    """Return the names of a type: that after its keyword, and that after the end of a ``typedef``."""
+    match = _GO_TYPE.match(lines[header - 1]) or _find_type(lines[header - 1])
+    names = [match[1]] if match and match[1] else []
+    indentation = _indent(lines[header - 1])
+    for line in lines[header:]:
+        if line.strip() and _indent(line) <= indentation and (end := re.match(r"\s*\}\s*(\w+)?", line)):
+            names += [end[1]] if end[1] else []
+            break
+    return tuple(dict.fromkeys(names))
+
+
+def _name_header(line: str) -> tuple[str, ...]:
+    """Return the name of the function or table that begins in a line; empty for a part of a function."""
+    if _CONTROL.match(line):
+        return ()
+    if name := _names_function(line):
+        return (name,)
+    match = (_GO_TYPE.match(line) or _find_type(line)) if _is_type(line) else None
+    return ((match[1],) if match[1] else ()) if match else _find_assigned(line)
+
+
+def _names_function(line: str) -> str:
+    """Return the name of the function that begins in a line; empty if none does."""
+    match = _FUNCTION.search(line)
+    if match is None or re.search(r"[=.]", line[: match.start(match.lastindex or 0)].replace("...", "")):
+        return ""
+    return match[match.lastindex or 0]
+
+
+def _name_at_top_level(line: str) -> tuple[str, ...]:
+    """Return the names that a line outside of all functions and types defines."""
+    if (go_type := _GO_TYPE.match(line)) is not None:
+        return (go_type[1],)
+    if re.match(r"\s*(?:import|from|use|using namespace|package|#|extern crate|return)\b", line):
+        return ()
+    if re.match(r"\s*(?:using|type)\s+(\w+)\b", line):
+        return (re.sub(r"\s*(?:using|type)\s+(\w+)\b.*", r"\1", line),)
+    if (own_type := _find_type(line)) is not None and "{" in line and "}" in line:
+        return (*_find_assigned(line.partition("{")[2]), *((own_type[1],) if own_type[1] else ()))
+    if name := _names_function(line):
+        return (name,)
+    return _find_assigned(line)
+
+
+def _find_assigned(line: str) -> tuple[str, ...]:
+    """Return the names that a line assigns or declares, such as ``LIMIT`` in ``static const int LIMIT = 4;``."""
+    text = re.sub(r'//.*|/\*.*?\*/|"[^"]*"', "", line).replace("::", "__")
+    assigned = re.findall(r"([A-Za-z_]\w*)\s*(?:\[[^\]=]*\]\s*)*(?:(?<!:):(?!=)\s*[^=,;]+)?=(?!=)", text)
+    if assigned:
+        return tuple(dict.fromkeys(assigned))
+    match = _DECLARED.search(text.rstrip(" ,{"))
+    return (match[1],) if match else ()
+
+
+def find_function(lines: Sequence[str], number: int) -> str:
+    """Return the name of the function, macro or type that contains a line; empty if none is recognised."""
+    if not 0 < number <= len(lines):
+        return ""
+    if macro := _MACRO.match(lines[_find_first_of_continued(lines, number) - 1]):
+        return macro[1]
+    headers = list(_iterate_headers(lines, number))
+    if not headers and not lines[number - 1].rstrip().endswith(";"):
+        headers = [number]  # The function may begin in this line.
+    return next(iter(_name_enclosing(lines, headers)), "")
+
+
+def _name_enclosing(lines: Sequence[str], headers: Sequence[int]) -> tuple[str, ...]:
+    """Return the name of the function that begins in one of some lines, or else of a type or a table.
+
+    It is the innermost function with a word such as ``def`` or ``fn``. Without such a word, it is the outermost: in a
+    function, the beginning of a call or of an assignment encloses the lines that continue it.
+    """
+    texts = [lines[index - 1] for index in headers if not _CONTROL.match(lines[index - 1])]
+    functions = [(text, name) for text in texts if (name := _names_function(text))]
+    with_word = [name for text, name in functions if _FUNCTION_WORD.search(text)]
+    if with_word or functions:
+        return (with_word[0] if with_word else functions[-1][1],)
+    return next(filter(None, map(_name_header, texts)), ())
+
+
+def is_function_name(lines: Sequence[str], number: int, name: str) -> bool:
+    """Return whether a name that a line defines is that of the function around it, or that begins there."""
+    if _MACRO.match(lines[_find_first_of_continued(lines, number) - 1]):
+        return False
+    headers = (number, *_iterate_headers(lines, number))
+    return any(not _CONTROL.match(line) and _names_function(line) == name for line in (lines[i - 1] for i in headers))
+
+
+def _find_first_of_continued(lines: Sequence[str], number: int) -> int:
+    """Return the number of the first line of those that are continued with a backslash up to a line."""
+    while number > 1 and lines[number - 2].endswith("\\"):
+        number -= 1
+    return number
+
+
+def _iterate_headers(lines: Sequence[str], number: int) -> Iterator[int]:
+    """Yield the numbers of the lines that enclose a line, the innermost first: each is less indented than the last."""
+    indentation = _indent(lines[number - 1])
+    n_headers = 0
+    for index in range(number - 1, 0, -1):
+        line = lines[index - 1]
+        if not indentation or n_headers == _MAX_HEADERS:
+            return
+        if line.strip() and _indent(line) < indentation and not _NO_HEADER.match(line):
+            indentation = _indent(line)
+            n_headers += 1
+            yield index
+
+
+def _indent(line: str) -> int:
+    text = line.expandtabs(8)
+    return len(text) - len(text.lstrip())

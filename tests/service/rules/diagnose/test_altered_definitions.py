@@ -1,0 +1,175 @@
+"""The definition that a change alters, and the line by which it acts on the difference."""
+
+from __future__ import annotations
+
+from runner.contract.diagnosis import ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
+from runner.contract.explanation_text import describe_altered_definition
+from runner.contract.profile import Frame, Memory, Profile, Touch
+from service.rules.diagnose.diagnosis import diagnose_profile
+from tests.service.rules.diagnose.test_difference_causes import GROW, MEMSET, READ, new, profiled
+
+FILES = (ChangedFile(file="src/limits.h", bytes_before=10, bytes_after=11),)
+
+
+def explain(
+    before: Profile,
+    after: Profile,
+    *definitions: ChangedDefinition,
+    lines: dict[str, tuple[tuple[int, int], ...]] | None = None,
+    files: tuple[ChangedFile, ...] = FILES,
+    is_cosmetic: bool = False,
+) -> Difference:
+    request = DiagnosisRequest(
+        profile=after,
+        before=before,
+        changed_lines={"src/limits.h": ((7, 7),)} if lines is None else lines,
+        changed_definitions=definitions,
+        changed_files=files,
+        is_cosmetic=is_cosmetic,
+    )
+    difference = diagnose_profile(request).difference
+    assert difference is not None
+    return difference
+
+
+def define(name: str, *uses: tuple[str, int, str], file: str = "src/limits.h", line: int = 7) -> ChangedDefinition:
+    return ChangedDefinition(
+        name=name, file=file, line=line, uses=tuple(Use(file=f, line=n, function=function) for f, n, function in uses)
+    )
+
+
+def describe(difference: Difference) -> str:
+    assert difference.altered_definition is not None
+    return describe_altered_definition(difference.altered_definition, str)
+
+
+def grown(stacks: dict[tuple[int, ...], int] | None = None) -> tuple[Profile, Profile]:
+    before = profiled(new(100), stacks={(0,): 100})
+    return before, profiled(new(900), stacks=stacks or {(0,): 900})
+
+
+def test_an_altered_macro_is_named_with_the_line_in_the_function_that_faults_more() -> None:
+    difference = explain(*grown(), define("LIMIT", ("src/file.c", 41, "read_all"), ("src/table.c", 11, "grow")))
+    assert describe(difference) == "The change alters only LIMIT (src/limits.h:7), which grow at src/table.c:11 uses."
+    assert not difference.is_indirect
+
+
+def test_a_line_that_itself_faults_more_comes_before_other_lines_of_its_function_and_before_its_callers() -> None:
+    uses = (("src/file.c", 40, "read_all"), ("src/table.c", 3, "grow"), ("src/table.c", 12, "grow"))
+    stacks = {(1, 0): 900}
+    difference = explain(*grown(stacks), define("entry", *uses))
+    assert difference.altered_definition is not None
+    assert difference.altered_definition.use == "grow at src/table.c:12"
+    caller = explain(*grown(stacks), define("entry", uses[0]))
+    assert caller.altered_definition is not None
+    assert caller.altered_definition.use == "read_all at src/file.c:40"
+
+
+def test_a_use_whose_faults_did_not_change_is_no_link_unless_nothing_else_is_altered() -> None:
+    use = ("src/file.c", 40, "read_all")
+    one = explain(*grown(), define("LIMIT", use))
+    assert describe(one) == "The change alters only LIMIT (src/limits.h:7), which read_all at src/file.c:40 uses."
+    two = explain(*grown(), define("LIMIT", use), define("OTHER", use))
+    assert two.altered_definition is None
+
+
+def test_a_changed_line_that_explains_the_difference_itself_needs_no_definition() -> None:
+    lines = {"src/limits.h": ((7, 7),), "src/table.c": ((12, 12),)}
+    difference = explain(*grown(), define("LIMIT", ("src/table.c", 12, "grow")), lines=lines)
+    assert difference.altered_definition is None
+    assert difference.changed_place is not None
+
+
+def test_a_changed_line_of_the_other_direction_does_not_stand_beside_a_definition() -> None:
+    """The line was changed as well, but the faults grew because of the macro."""
+    before = profiled(new(100), new(300, READ), stacks={(0,): 100, (1,): 300})
+    after = profiled(new(1_000), new(10, READ), stacks={(0,): 1_000, (1,): 10})
+    lines = {"src/limits.h": ((7, 7),), "src/file.c": ((40, 40),)}
+    plain = explain(before, after, lines=lines)
+    assert plain.changed_place is not None
+    assert plain.changed_place.faults == -290
+    difference = explain(before, after, define("LIMIT", ("src/table.c", 12, "grow")), lines=lines)
+    assert difference.changed_place is None
+    assert describe(difference) == "The change alters LIMIT (src/limits.h:7), which grow at src/table.c:12 uses."
+
+
+def test_a_function_that_faults_at_an_unchanged_line_is_altered_itself() -> None:
+    definition = define(
+        "grow", ("src/table.c", 10, "grow"), ("src/file.c", 40, "read_all"), file="src/table.c", line=10
+    )
+    difference = explain(*grown({(1, 0): 900}), definition, lines={"src/table.c": ((10, 10),)})
+    assert describe(difference) == "The change alters only grow itself, at src/table.c:10."
+
+
+def test_a_change_without_source_code_is_described_by_its_files() -> None:
+    files = (
+        ChangedFile(file="data/words.txt", bytes_before=1024, bytes_after=4096),
+        ChangedFile(file="Makefile", bytes_before=90, bytes_after=91),
+        ChangedFile(file="README.md", bytes_before=90, bytes_after=91),
+    )
+    difference = explain(*grown(), lines={"Makefile": ((1, 1),), "README.md": ((1, 1),)}, files=files)
+    assert difference.remarks == (
+        "The change alters no source code, only data/words.txt (1\N{NO-BREAK SPACE}KiB → 4\N{NO-BREAK SPACE}KiB) and "
+        "Makefile, which says how the program is built.",
+    )
+
+
+def test_beside_source_code_other_files_are_named_only_if_no_code_explains_the_difference() -> None:
+    files = (*FILES, ChangedFile(file="a.conf", bytes_before=9, bytes_after=9))
+    lines = {"src/limits.h": ((7, 7),), "a.conf": ((1, 1),)}
+    unexplained = explain(*grown(), define("A"), define("B"), lines=lines, files=files)
+    assert unexplained.remarks == ("Besides source code, the change alters a.conf.",)
+    explained = explain(*grown(), define("LIMIT", ("src/table.c", 12, "grow")), lines=lines, files=files)
+    assert explained.remarks == ()
+
+
+def test_a_change_of_comments_and_names_alone_is_said_to_be_one() -> None:
+    difference = explain(*grown(), lines={}, files=(), is_cosmetic=True)
+    assert difference.remarks == (
+        "The change alters nothing but comments, spaces and names, so its code does the same as before.",
+    )
+
+
+def test_a_use_is_linked_through_an_allocator_that_faults_for_its_function() -> None:
+    allocate = Frame(function="xmalloc", module="prog", file="src/alloc.c", line=3)
+    before, after = (
+        profiled(new(number, allocate), stacks={(0, 1): number}).model_copy(update={"frames": (GROW, allocate, MEMSET)})
+        for number in (100, 900)
+    )
+    difference = explain(before, after, define("LIMIT", ("src/table.c", 9, "grow")))
+    assert difference.altered_definition is not None
+    assert difference.altered_definition.use == "grow at src/table.c:9"
+
+
+def test_a_use_that_sets_when_memory_is_given_back_explains_that_it_is_touched_again() -> None:
+    def touched_again(faults: int) -> Profile:
+        return profiled(new(100), (Memory.HEAP, Touch.AFTER_BRK, "", READ, faults), stacks={(0,): 100, (1,): faults})
+
+    use = Use(file="src/heap.c", line=8, function="setup", calls=("mallopt",))
+    definition = ChangedDefinition(name="KEPT", file="src/limits.h", line=7, uses=(use,))
+    difference = explain(touched_again(1), touched_again(900), definition, define("OTHER", ("src/other.c", 1, "other")))
+    assert describe(difference) == "The change alters KEPT (src/limits.h:7), which setup at src/heap.c:8 uses."
+    without_call = definition.model_copy(update={"uses": (use.model_copy(update={"calls": ()}),)})
+    plain = explain(touched_again(1), touched_again(900), without_call, define("OTHER"))
+    assert plain.altered_definition is None
+
+
+def test_a_changed_allocator_does_not_hide_what_its_caller_requests() -> None:
+    """What changed in the allocator, such as a counter, would act on all of its callers."""
+    allocate = Frame(function="xmalloc", module="prog", file="src/alloc.c", line=3)
+    frames = (GROW, allocate, READ)
+    before, after = (
+        profiled(new(number + 100, allocate), stacks={(0, 1): number, (2, 1): 100}).model_copy(
+            update={"frames": frames}
+        )
+        for number in (100, 900)
+    )
+    lines = {"src/limits.h": ((7, 7),), "src/alloc.c": ((3, 3),)}
+    difference = explain(before, after, define("entry", ("src/table.c", 9, "grow")), lines=lines)
+    assert describe(difference) == "The change alters entry (src/limits.h:7), which grow at src/table.c:9 uses."
+    changed_caller = explain(before, after, lines={"src/alloc.c": ((3, 3),), "src/table.c": ((12, 12),)})
+    assert changed_caller.changed_place is not None
+    assert (changed_caller.changed_place.place, changed_caller.changed_place.faults) == ("grow at src/table.c:12", 800)
+    only_allocator = explain(before, after, lines={"src/alloc.c": ((3, 3),)})
+    assert only_allocator.changed_place is not None
+    assert only_allocator.changed_place.place == "xmalloc at src/alloc.c:3"
