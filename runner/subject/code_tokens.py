@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 _HASH_SUFFIXES = frozenset(
@@ -25,6 +25,10 @@ _CONDITIONAL = frozenset(
     {"while", "for", "do", "if", "switch", "loop", "?", "&&", "||", "&", "|", "and", "or", "lambda"}
 )
 """Words and signs in a statement whose later parts may be executed more than once, or not at all."""
+_MAX_INLINED_TOKENS = 500
+"""In longer changed code, no variable is looked for that holds a part of a statement."""
+_MAX_LINE_CHARACTERS = 2000
+"""A longer line, which a tool has written, is one token: to divide it can take time that grows with its square."""
 
 
 def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
@@ -36,13 +40,16 @@ def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
         The name of the file, which decides what a comment looks like.
     """
     pattern = _choose_pattern(file)
-    lines = []
+    lines: list[tuple[str, ...]] = []
     in_comment = False
     for row in text.split("\n"):
         line = row
         if in_comment:
             _, end, line = row.partition("*/")
             in_comment = not end
+        if len(line) > _MAX_LINE_CHARACTERS:
+            lines.append((line,))
+            continue
         tokens = []
         for match in () if in_comment else pattern.finditer(line):
             in_comment = match.lastgroup == "opening"
@@ -106,31 +113,42 @@ def _is_declared(tokens: Sequence[str], index: int) -> bool:
 def is_same_code(before: Sequence[str], after: Sequence[str], renamed: dict[str, str]) -> bool:
     """Return whether two pieces of code do the same, judging by their tokens.
 
-    They may differ in comments, spaces, renamed variables, and in a variable of the new code that only holds a part of
-    its next statement.
+    They may differ in comments, spaces, renamed variables, and in variables of the new code that only hold a part of
+    their next statement.
     """
     restored = tuple(renamed.get(token, token) for token in after)
-    known = frozenset(before)
-    return any(tuple(before) == candidate for candidate in _inline_variables(restored, known))
+    return tuple(before) == _inline_variables(restored, frozenset(before))
 
 
-def _inline_variables(tokens: tuple[str, ...], known: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """Yield code, and the code without each new variable that is used once, in the statement after its declaration."""
-    yield tokens
-    for index in range(1, len(tokens)):
-        name = tokens[index - 1]
-        if tokens[index] != "=" or name in known or not _NAME.fullmatch(name):
-            continue
-        end = _find_end(tokens, index)
-        rest = tokens[end + 1 :]
-        if rest.count(name) != 1 or name in tokens[index + 1 : end]:
-            continue
-        use = rest.index(name)
-        if ";" in rest[:use] or _CONDITIONAL & frozenset(rest[:use]):
-            continue
-        start = max((place + 1 for place in range(index) if tokens[place] in {";", "{", "}"}), default=0)
-        inlined = (*tokens[:start], *rest[:use], *tokens[index + 1 : end], *rest[use + 1 :])
-        yield from _inline_variables(inlined, known)
+def _inline_variables(tokens: tuple[str, ...], known: frozenset[str]) -> tuple[str, ...]:
+    """Return code without each new variable that is used once, in the statement after its declaration.
+
+    Long code is returned as it is: each variable takes a look at all that follows it.
+    """
+    index = 1
+    while len(tokens) <= _MAX_INLINED_TOKENS and index < len(tokens):
+        inlined = _inline_variable(tokens, index, known)
+        tokens, index = (inlined, 1) if inlined else (tokens, index + 1)
+    return tokens
+
+
+def _inline_variable(tokens: tuple[str, ...], index: int, known: frozenset[str]) -> tuple[str, ...]:
+    """Return code without the new variable that an ``=`` assigns, its value in the place of its only use.
+
+    Empty if there is no such variable at this index, or if inlining it could change what is executed.
+    """
+    name = tokens[index - 1]
+    if tokens[index] != "=" or name in known or not _NAME.fullmatch(name):
+        return ()
+    end = _find_end(tokens, index)
+    rest = tokens[end + 1 :]
+    if rest.count(name) != 1 or name in tokens[index + 1 : end]:
+        return ()
+    use = rest.index(name)
+    if ";" in rest[:use] or _CONDITIONAL & frozenset(rest[:use]):
+        return ()
+    start = max((place + 1 for place in range(index) if tokens[place] in {";", "{", "}"}), default=0)
+    return (*tokens[:start], *rest[:use], *tokens[index + 1 : end], *rest[use + 1 :])
 
 
 def _find_end(tokens: Sequence[str], start: int) -> int:

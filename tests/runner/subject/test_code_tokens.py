@@ -50,3 +50,12 @@ def test_what_a_comment_looks_like_depends_on_the_file() -> None:
     assert same("n = 1  # one", "n = 1  # first", file="a.py")
     assert not same("#define N 1", "#define N 2")
     assert same("n = 1 ! one", "n = 1 ! first", file="a.f90")
+
+
+def test_code_that_would_take_long_to_compare_is_another_one() -> None:
+    before = "".join(f"f{number}(g({number}));\n" for number in range(30))
+    after = "".join(f"int v{number} = g({number});\nf{number}(v{number});\n" for number in range(30))
+    assert same(before, after)
+    assert not same(before, f"{after}h();")
+    quotes = '"\\' * 500_000
+    assert not same(quotes, f"{quotes}x")
