@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from runner.contract.diagnosis import MAX_CALLS_OF_USE, MAX_CHANGED_DEFINITIONS, MAX_USES, ChangedDefinition, Use
 from runner.subject.code_names import find_defined_names, find_function, is_function_name
+from runner.subject.code_tokens import MAX_CODE_CHARACTERS
 
 _MAX_STEPS = 3
 """A name can be used in the definition of another name, and so on, at most this many times."""
@@ -170,8 +171,8 @@ def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _S
     sites: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     wanted = frozenset(names)
     for match in filter(None, map(pattern.fullmatch, text.split("\n"))):
-        for name in wanted.intersection(re.findall(r"[\w.-]+", match[3])) | wanted.intersection(
-            re.findall(r"\w+", match[3])
-        ):
-            sites[name].append((match[1], int(match[2]), match[3]))
+        text_of_line = match[3][:MAX_CODE_CHARACTERS]
+        words = {*re.findall(r"[\w.-]+", text_of_line), *re.findall(r"\w+", text_of_line)}
+        for name in wanted & words:
+            sites[name].append((match[1], int(match[2]), text_of_line))
     return sites

@@ -25,6 +25,8 @@ _NO_HEADER = re.compile(
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 """The parameters of a template."""
 _MAX_HEADERS = 12
+_MAX_DISTANCE = 5000
+"""How many lines before a line are searched for those that enclose it."""
 
 
 def find_defined_names(lines: Sequence[str], number: int) -> tuple[str, ...]:
@@ -172,7 +174,7 @@ def _iterate_headers(lines: Sequence[str], number: int) -> Iterator[int]:
     """Yield the numbers of the lines that enclose a line, the innermost first: each is less indented than the last."""
     indentation = _indent(lines[number - 1])
     n_headers = 0
-    for index in range(number - 1, 0, -1):
+    for index in range(number - 1, max(0, number - _MAX_DISTANCE), -1):
         line = lines[index - 1]
         if not indentation or n_headers == _MAX_HEADERS:
             return

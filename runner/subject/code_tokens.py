@@ -27,8 +27,9 @@ _CONDITIONAL = frozenset(
 """Words and signs in a statement whose later parts may be executed more than once, or not at all."""
 _MAX_INLINED_TOKENS = 500
 """In longer changed code, no variable is looked for that holds a part of a statement."""
-_MAX_LINE_CHARACTERS = 2000
-"""A longer line, which a tool has written, is one token: to divide it can take time that grows with its square."""
+MAX_CODE_CHARACTERS = 2000
+"""The length of the longest line that is divided into tokens: the time for it can grow with the square of its length. A
+tool has written longer ones."""
 
 
 def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
@@ -47,7 +48,7 @@ def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
         if in_comment:
             _, end, line = row.partition("*/")
             in_comment = not end
-        if len(line) > _MAX_LINE_CHARACTERS:
+        if len(line) > MAX_CODE_CHARACTERS:
             lines.append((line,))
             continue
         tokens = []

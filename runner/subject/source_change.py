@@ -29,7 +29,7 @@ from runner.contract.profile import Profile
 from runner.contract.source_files import is_source_file
 from runner.errors import FaultwatchError
 from runner.subject.changed_definitions import ChangedRange, FileReader, find_changed_definitions, group_sites
-from runner.subject.code_tokens import find_renamed, is_same_code, list_tokens
+from runner.subject.code_tokens import MAX_CODE_CHARACTERS, find_renamed, is_same_code, list_tokens
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 
@@ -130,7 +130,7 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
     }
     change = _build_change(changing_hunks)
     reader = FileReader(
-        cache(lambda file: read_after(file).split("\n")), partial(_find_sites, repository, head), is_source_file
+        cache(lambda file: _split_lines(read_after(file))), partial(_find_sites, repository, head), is_source_file
     )
     is_small = len(change.lines) <= _MAX_READ_FILES
     ranges = [_build_range(hunk, read_before, read_after) for hunk in changing_hunks] if is_small else []
@@ -149,7 +149,7 @@ def _build_range(hunk: _Hunk, read_before: Callable[[str], str], read_after: Cal
     first, count = hunk.removed_range if is_removed else hunk.added_range
     text = (read_before if is_removed else read_after)(hunk.file)
     return ChangedRange(
-        hunk.file, text.split("\n"), range(first + 1, first + 1 + count), hunk.range[0], is_removed=is_removed
+        hunk.file, _split_lines(text), range(first + 1, first + 1 + count), hunk.range[0], is_removed=is_removed
     )
 
 
@@ -188,6 +188,11 @@ def _select_altering(hunks: Sequence[_Hunk], text_before: str, text_after: str) 
 def _join_tokens(lines: Sequence[Sequence[str]], lines_range: tuple[int, int]) -> tuple[str, ...]:
     first, count = lines_range
     return tuple(token for line in lines[first : first + count] for token in line)
+
+
+def _split_lines(text: str) -> list[str]:
+    """Return the lines of a text, each up to the length at which code that people write has ended."""
+    return [line[:MAX_CODE_CHARACTERS] for line in text.split("\n")]
 
 
 def _read_file(repository: Repository, commit: str, file: str) -> str:

@@ -94,3 +94,9 @@ def test_the_function_around_a_line_is_known_also_for_the_line_in_which_it_begin
 def test_a_function_is_told_from_other_definitions() -> None:
     assert is_function_name(C, C.index("    return n;") + 1, "round_up")
     assert not is_function_name(C, C.index("    char key[16];") + 1, "entry")
+
+
+def test_the_lines_that_enclose_a_line_are_not_searched_in_the_whole_of_a_long_file() -> None:
+    lines = ["int main(void) {", *["    x();"] * 100_000, "    y();"]
+    assert find_function(lines[:1000], 1000) == "main"
+    assert not find_function(lines, len(lines))
