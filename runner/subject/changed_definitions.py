@@ -16,6 +16,8 @@ _MAX_STEPS = 3
 """A name can be used in the definition of another name, and so on, at most this many times."""
 _MAX_LINES_OF_SETTINGS = 20
 """If more lines of a file without source code changed, it contains data rather than settings."""
+_MAX_CHANGED_LINES = 2000
+"""The definitions of a change with more lines are not looked for: they are too many."""
 _DEFINE_OPTION = re.compile(r"-D\s*([A-Za-z_]\w*)")
 """A macro that a build file defines."""
 _KEY = re.compile(r"\s*[\"']?([A-Za-z_][\w.-]{3,})[\"']?\s*[:=]")
@@ -65,7 +67,7 @@ class FileReader(Struct, frozen=True):
 
 
 def find_changed_definitions(
-    changed_ranges: Iterable[ChangedRange], reader: FileReader
+    changed_ranges: Sequence[ChangedRange], reader: FileReader
 ) -> tuple[ChangedDefinition, ...]:
     """Return the definitions that contain changed lines, with their uses; empty if there are too many of them.
 
@@ -74,6 +76,8 @@ def find_changed_definitions(
     """
     places: dict[str, tuple[str, int]] = {}
     functions: set[str] = set()
+    if sum(len(changed_range.numbers) for changed_range in changed_ranges) > _MAX_CHANGED_LINES:
+        return ()
     for changed_range in changed_ranges:
         is_source = reader.is_source(changed_range.file)
         if not is_source and len(changed_range.numbers) > _MAX_LINES_OF_SETTINGS:

@@ -198,3 +198,14 @@ def test_a_data_file_is_known_with_its_sizes(tmp_path: Path) -> None:
     change = commit_change(tmp_path, {"a.bin": "\0" * 100}, {"a.bin": "\0" * 300})
     assert [(file.file, file.bytes_before, file.bytes_after) for file in change.files] == [("a.bin", 100, 300)]
     assert change.lines == {}
+
+
+@pytest.mark.timeout(60)
+def test_a_change_of_very_many_lines_is_read_without_its_definitions(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "first")
+    (tmp_path / "a.c").write_text("".join(f"  x{number % 40} = {number};\n" for number in range(60_000)))
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "second")
+    change = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD")
+    assert (change.lines, change.definitions) == ({"a.c": ((1, 60_000),)}, ())
