@@ -231,6 +231,8 @@ def _narrow_summary(
         "within_budget": summary.within_budget and direction.has_regressions,
         "n_drifts": n_drifts,
         "n_series": n_series,
+        "n_candidates": len(leading_drift.candidates),
+        "candidates_known": leading_drift.candidates_known,
     }
     if leading_drift.evidence.wants_rerun:
         # The event may be certain because of other drifts, but these are not.
