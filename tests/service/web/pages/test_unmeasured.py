@@ -88,10 +88,10 @@ def test_imported_results_offer_no_measurement(tmp_path: Path) -> None:
 
 
 def test_a_tag_a_date_or_a_part_of_a_hash_is_found_by_the_search(client: FlaskClient) -> None:
-    for text in ("v1.0", "v1.0~0", "2025-03-08", history.commit(5)[:7]):
+    for text, number in (("v1.0", 5), ("v1.0~0", 5), (history.commit(5)[:7], 5), ("2025-03-08", 2)):
         hit = client.get("/search.json", query_string={"q": text}).json[0]
-        assert (hit["kind"], hit["title"]) == ("revision", history.TITLES[5]), text
-        assert hit["url"].endswith(history.commit(5))
+        assert (hit["kind"], hit["title"]) == ("revision", history.TITLES[number]), text
+        assert hit["url"].endswith(history.commit(number)), "a date names a commit that was measured"
     assert [hit["kind"] for hit in client.get("/search.json?q=v1.0~99").json] == []
 
 
