@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from runner.contract import Case, Environment, Host
 from runner.contract.report import IMPORT_FORMAT
@@ -121,3 +125,41 @@ def test_of_one_host_or_workload_only_its_failure_is_named(client: FlaskClient) 
     for query, clause in (("host=lab-2", "on lab-2"), ("workload=sort", "of sort")):
         text = read(client, f"/compare?{ends}&{query}")
         assert f"{history.TITLES[history.BROKEN]} has no measurement {clause}." in text
+
+
+def test_the_settings_of_an_environment_are_not_read_for_each_of_its_runs(tmp_path: Path) -> None:
+    """Reading them for each pair of runs took seconds on an imported history."""
+    imported = Environment(settings={**history.OLD.settings, IMPORT_FORMAT: "csv"})
+
+    def count_steps(n_runs: int) -> int:
+        """Return how many hundred instructions SQLite executes for the page."""
+        steps = 0
+
+        def count_step() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        def watch(connection: sqlite3.Connection, *_: object) -> None:
+            connection.set_progress_handler(count_step, 100)
+
+        reports = [
+            history.report(number, imported).model_copy(update={"run_id": uuid.uuid4()})
+            for number in MEASURED
+            for _ in range(n_runs)
+        ]
+        home = tmp_path / str(n_runs)
+        home.mkdir()
+        with application(home) as app:
+            client = app.test_client()
+            history.send(client, reports)
+            event.listen(Engine, "checkout", watch)
+            try:
+                read(client, f"/compare?base={history.commit(0)}&head={history.commit(5)}")
+            finally:
+                event.remove(Engine, "checkout", watch)
+        return steps
+
+    few, many = count_steps(5), count_steps(40)
+    assert few
+    assert many < 10 * few
