@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from runner.contract.job import MeasureQuestion
 from runner.contract.report import IMPORT_FORMAT
 from service.rules.jobs.measure_question import build_measure_question
 from service.rules.series.candidate_commits import list_commits_between
-from service.store.models import Case, Environment, Host, Revision, Run, Subject
+from service.store.models import Case, Environment, EnvironmentCount, Host, Revision, Run, Subject
 from service.store.revisions import revisions
 from service.store.revisions.named_commits import NamedCommit
 from service.store.runs import range_runs
@@ -186,19 +186,22 @@ def _list_measurable_cases(
 
     These are the cases that were measured at any commit; imported runs do not count.
     """
-    measured_run = aliased(Run)
-    measured_runs = (
-        select(measured_run.number)
-        .join(Environment, measured_run.environment_id == Environment.id)
-        .where(measured_run.subject_id == subject_id, measured_run.case_id == Case.id)
-        .where(measured_run.outcome == Outcome.MEASURED, Environment.settings[IMPORT_FORMAT].as_string().is_(None))
+    # Few environments have runs of a subject, so their settings are read here, and not for each run.
+    environments = (
+        select(EnvironmentCount.environment_id)
+        .join(Environment, EnvironmentCount.environment_id == Environment.id)
+        .where(EnvironmentCount.subject_id == subject_id, Environment.settings[IMPORT_FORMAT].as_string().is_(None))
     )
-    query = select(Case.name).join(Run, Run.case_id == Case.id)
-    query = query.join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit.in_(commits))
-    if host:
-        query = query.join(Run.host).where(Host.name == host)
-        measured_runs = measured_runs.join(Host, measured_run.host_id == Host.id).where(Host.name == host)
-    if workload:
-        query = query.where(Case.workload == workload)
-    query = query.where(measured_runs.correlate(Case).exists())
+    environment_ids = session.scalars(environments.distinct()).all()
+    if not environment_ids:
+        return []
+    measured_runs = _restrict_runs(select(Run.number), host, "").where(
+        Run.subject_id == subject_id,
+        Run.case_id == Case.id,
+        Run.outcome == Outcome.MEASURED,
+        Run.environment_id.in_(environment_ids),
+    )
+    is_of_commits = Revision.subject_id == subject_id, Revision.commit.in_(commits)
+    cases_of_commits = _restrict_runs(select(Run.case_id), host, workload).join(Run.revision).where(*is_of_commits)
+    query = select(Case.name).where(Case.id.in_(cases_of_commits), measured_runs.correlate(Case).exists())
     return list(session.scalars(query.distinct().order_by(Case.name).limit(_MAX_CASES)))

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from runner.contract import get_metric
 from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
+from service.releases.rules.decomposition import choose_leading_part
 from service.releases.rules.release_text import write_markdown
 from service.releases.schemas import ReleaseChange, Releases
 from service.store.revisions import refs
@@ -104,7 +105,7 @@ def show(between: str) -> Page:
             "found": comparison,
             "counts": _count_changes(comparison),
             "shown": comparison.changes[:_MAX_ROWS],
-            "leading": lambda parts: max(parts, key=lambda part: abs(part.change)),
+            "choose_leading": choose_leading_part,
             "markdown": write_markdown(comparison),
         },
         document=lambda: comparison,
@@ -114,8 +115,11 @@ def show(between: str) -> Page:
 
 def _count_changes(releases: Releases) -> ChangeCounts:
     """Return how many series changed, and the largest changes."""
+    has_several_hosts = len({row.host for row in releases.net_changes}) > 1
     largest_changes = [
-        LargeChange(_is_worse(row), _describe_change(row), row.case, row.series_id)
+        LargeChange(
+            _is_worse(row), _describe_change(row), row.case, row.series_id, row.host if has_several_hosts else ""
+        )
         for row in releases.net_changes[:N_LARGEST]
     ]
     n_worse = sum(map(_is_worse, releases.net_changes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,14 +29,38 @@ class NamedEnvironment(NamedTuple):
 
 
 def name_environments(entries: Sequence[EnvironmentEntry]) -> list[NamedEnvironment]:
-    """Return the environments of a list, most recently seen first, each with its name and what changed."""
+    """Return the environments of a list, each with its name and what changed when it was first seen."""
+    previous = _map_previous(entries)
     return [
-        NamedEnvironment(entry, name_environment(entry.settings), _describe_change(entry, entries[index + 1 :]))
-        for index, entry in enumerate(entries)
+        NamedEnvironment(entry, name_environment(entry.settings), _describe_change(previous[entry.hash], entry))
+        for entry in entries
     ]
 
 
-def _describe_change(entry: EnvironmentEntry, earlier: Sequence[EnvironmentEntry]) -> str:
-    """Return the settings that changed since the latest earlier environment of one of the same hosts."""
-    before = next((other for other in earlier if not set(other.hosts).isdisjoint(entry.hosts)), None)
+def _map_previous(entries: Sequence[EnvironmentEntry]) -> dict[str, EnvironmentEntry | None]:
+    """Return, by hash, the environment in which a host of each environment was before; None for the first one.
+
+    An environment that is seen again later was in use until then, rather than one between its runs.
+    """
+    previous: dict[str, EnvironmentEntry | None] = {}
+    # Of each host, the environments that can still be the previous one; those further up were first seen later, and
+    # last seen earlier.
+    stacks: defaultdict[str, list[EnvironmentEntry]] = defaultdict(list)
+    for entry in sorted(entries, key=lambda entry: entry.first_seen):
+        found = []
+        for host in entry.hosts:
+            stack = stacks[host]
+            while len(stack) > 1 and stack[-1].last_seen < entry.first_seen:
+                stack.pop()
+            found += stack[-1:]
+            while stack and stack[-1].last_seen <= entry.last_seen:
+                stack.pop()
+            stack.append(entry)
+        previous[entry.hash] = max(
+            found, key=lambda other: (min(other.last_seen, entry.first_seen), other.first_seen), default=None
+        )
+    return previous
+
+
+def _describe_change(before: EnvironmentEntry | None, entry: EnvironmentEntry) -> str:
     return describe_setting_changes(list_setting_changes(before.settings, entry.settings)) if before else ""

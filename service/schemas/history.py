@@ -350,6 +350,12 @@ class Drift(View):
         return name_candidates(commits, title, all_known=self.candidates_known, confirmed=confirmed)
 
     @property
+    def has_commit_range(self) -> bool:
+        """Whether several commits, or unknown ones, may have caused the drift: no one commit stands for it."""
+        may_be_commit = self.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}
+        return may_be_commit and (len(self.candidates) != 1 or not self.candidates_known)
+
+    @property
     def cause_words(self) -> str:
         """What changed, in one line: the commits that could have caused the drift, or the settings."""
         if self.cause is Cause.COMMIT:

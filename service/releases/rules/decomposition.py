@@ -70,6 +70,14 @@ def decompose_change(
     )
 
 
+def choose_leading_part(parts: Sequence[ReleasePart], net_change: Number) -> ReleasePart:
+    """Return the part that comes nearest to a net change.
+
+    The largest part may have been undone, and then explains nothing of what remains.
+    """
+    return min(parts, key=lambda part: (abs(net_change - part.change), -abs(part.change)))
+
+
 def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     """Return a drift as a part of a change, named after its proven commits, its candidates or its settings."""
     is_proven = event is not None and bool(event.culprits)

@@ -132,10 +132,11 @@ def _select_of_event(column: ColumnElement[Any], selection: SeriesSelection) -> 
 
 def _select_leading_drifts(selection: SeriesSelection) -> Select[Any]:
     """Return the query of the leading drifts of the events in ``events``, at most ``limit`` of each."""
-    order: tuple[Any, ...] = (_TIER, _SIZE.desc(), Case.name, EventDriftRow.drift_id)
-    if selection.direction is not None:
-        order = (case((_is_in_direction(selection.direction), 0), else_=1), *order)
-    rank = func.row_number().over(partition_by=EventDriftRow.event_id, order_by=order)
+    in_direction = [] if selection.direction is None else [_is_in_direction(selection.direction).desc()]
+    rank = func.row_number().over(
+        partition_by=EventDriftRow.event_id,
+        order_by=(*in_direction, _TIER, _SIZE.desc(), Case.name, EventDriftRow.drift_id),
+    )
     ranked_drifts = (
         select(EventDriftRow.event_id, EventDriftRow.drift_id, rank.label("place"))
         .outerjoin(Series, EventDriftRow.series_id == Series.id)
@@ -231,6 +232,8 @@ def _narrow_summary(
         "within_budget": summary.within_budget and direction.has_regressions,
         "n_drifts": n_drifts,
         "n_series": n_series,
+        "n_candidates": len(leading_drift.candidates),
+        "candidates_known": leading_drift.candidates_known,
     }
     if leading_drift.evidence.wants_rerun:
         # The event may be certain because of other drifts, but these are not.

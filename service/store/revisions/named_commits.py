@@ -40,7 +40,7 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
     """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
 
     A name or a hash may be followed by ``~20`` or ``^2``, as in git. A tag or a branch takes precedence over a hash
-    that begins with the same text; a date names the newest commit of this day or before.
+    that begins with the same text; a date names the newest measured commit of this day or before.
     """
     revision = commit_name_syntax.parse_revision(text)
     starts = _find_commits_by_ref(session, revision.name, subject)
@@ -66,9 +66,7 @@ def describe_first_commit(session: Session, text: str, subject: str | None = Non
 
 def list_newest_measured(session: Session, subject: str, limit: int) -> list[NamedCommit]:
     """Return the newest commits of a subject's history that were measured, the newest first."""
-    # With LIMIT instead of EXISTS, PostgreSQL looks up one run of each commit, and never reads all runs.
-    run = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).limit(1)
-    query = _select_commits(subject).where(run.scalar_subquery().is_not(None))
+    query = _select_commits(subject).where(_is_measured())
     return [NamedCommit(*row) for row in session.execute(query.order_by(Revision.position.desc()).limit(limit))]
 
 
@@ -98,19 +96,31 @@ def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) ->
 
 
 def _find_commits_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
-    """Return the last commit of each subject before a time or the end of a day; empty if the text is neither."""
+    """Return the last commit of each subject before a time or the end of a day; empty if the text is neither.
+
+    A date is meant roughly, so that commits which were not measured are left out, unless the subject has no others.
+    """
     moment = commit_name_syntax.parse_time_or_day(text)
     if moment is None:
         return []
     names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
-    newest_first = (Revision.committed_at.desc(), Revision.position.desc())
-    rows = [
-        session.execute(
-            _select_commits(name).where(Revision.committed_at < moment).order_by(*newest_first).limit(1)
-        ).first()
-        for name in names.all()
-    ]
-    return [NamedCommit(*row) for row in rows if row is not None][:_MAX_COMMITS]
+    commits = [_find_newest_before(session, name, moment) for name in names.all()]
+    return [commit for commit in commits if commit is not None][:_MAX_COMMITS]
+
+
+def _find_newest_before(session: Session, subject: str, moment: datetime) -> NamedCommit | None:
+    """Return the newest measured commit of a subject before a time; if there is none, its newest commit."""
+    query = _select_commits(subject).where(Revision.committed_at < moment)
+    query = query.order_by(Revision.committed_at.desc(), Revision.position.desc()).limit(1)
+    row = session.execute(query.where(_is_measured())).first() or session.execute(query).first()
+    return NamedCommit(*row) if row else None
+
+
+def _is_measured() -> ColumnElement[bool]:
+    """Return the condition that a commit has a run."""
+    # With LIMIT instead of EXISTS, PostgreSQL looks up one run of each commit, and never reads all runs.
+    run = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).limit(1)
+    return run.scalar_subquery().is_not(None)
 
 
 def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:

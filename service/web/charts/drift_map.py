@@ -552,7 +552,7 @@ def _describe_cause(event: MapEvent) -> str:
     """
     if event.cause is not Cause.COMMIT_AND_CONFIG or not event.settings:
         return event.blamed
-    return " or ".join(filter(None, (describe_setting_changes(event.settings), event.blamed)))
+    return ", or ".join(filter(None, (describe_setting_changes(event.settings), event.blamed)))
 
 
 def _describe_decided_move(event: MapEvent, drift: MapDrift) -> str:

@@ -10,7 +10,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from runner.contract import RevisionList
+from runner.contract import Host, RevisionList
 from runner.contract.quarantine import Purpose
 from runner.contract.report import Ref
 from runner.contract.reused_counts import ReusedCounts
@@ -161,3 +161,17 @@ def test_a_release_whose_counts_were_reused_has_these_counts(api: Api) -> None:
     found = api.client.get("/releases/v1...v2.json").json
     assert [(change["before"], change["after"], change["rest"]) for change in found["changes"]] == [(100, 150, 0)]
     assert found["head"]["measured"] == commit(35)
+
+
+def test_the_largest_changes_name_their_hosts_if_there_are_several(app: APIFlask) -> None:
+    api = Api(app.test_client())
+    for host in ("lab-1", "lab-2"):
+        api.send(
+            *(
+                run.model_copy(update={"host": Host(name=host), "run_id": uuid.uuid4()})
+                for run in reports.proven(1000, 1000, 1900, 1900)
+            )
+        )
+    (subject,) = {entry["subject"] for entry in api.client.get("/api/v1/events").json["items"]}
+    text = read(api.client, f"/releases/{commit(1)}...{commit(4)}?subject={subject}")
+    assert re.search(r"in copy\[mib=4\] on lab-1; ▲ .*? in copy\[mib=4\] on lab-2\.", text)

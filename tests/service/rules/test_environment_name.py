@@ -50,3 +50,27 @@ def test_an_environment_tells_what_changed_since_the_one_before_on_its_host() ->
     newest, other, oldest = name_environments([entry(3, "a", "6.12"), entry(2, "b", "5.15"), entry(1, "a", "6.1")])
     assert newest.change == "kernel 6.1 → 6.12 and 1 more"
     assert (other.change, oldest.change) == ("", "")
+
+
+def test_an_environment_that_comes_back_has_not_changed() -> None:
+    """A trial of another kernel is compared with the usual one, and not the usual one with the trial."""
+
+    def entry(kernel: str, first_day: int, last_day: int) -> EnvironmentEntry:
+        start = datetime(2026, 1, 1, tzinfo=UTC)
+        return EnvironmentEntry.model_construct(
+            hash=kernel,
+            hosts=["a", "b"],
+            settings=USUAL | {"kernel.release": kernel},
+            first_seen=start + timedelta(days=first_day),
+            last_seen=start + timedelta(days=last_day),
+            runs=1,
+        )
+
+    entries = [entry("6.17", 6, 9), entry("6.1", 1, 5), entry("6.12", 2, 3), entry("6.6", 4, 4)]
+    changes = {named.entry.hash: named.change for named in name_environments(entries)}
+    assert changes == {
+        "6.1": "",
+        "6.12": "kernel 6.1 → 6.12",
+        "6.6": "kernel 6.1 → 6.6",
+        "6.17": "kernel 6.1 → 6.17",
+    }

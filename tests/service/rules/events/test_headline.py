@@ -130,3 +130,12 @@ def test_a_kernel_is_named_before_what_follows_from_it() -> None:
     settings = [{"name": name, "before": "old", "after": "new"} for name in names]
     upgraded = made_series.Drift.model_validate({**upgraded.model_dump(), "settings": settings})
     assert upgraded.cause_words == "kernel.release, cpu.features and 2 more changed"
+
+
+def test_one_commit_stands_for_a_drift_only_if_no_other_could_have_caused_it() -> None:
+    only = made_series.drift(1, made_series.point(1, 100), made_series.point(2, 110))
+    several = made_series.drift(1, made_series.point(1, 100), made_series.point(4, 110))
+    assert not only.has_commit_range
+    assert several.has_commit_range
+    assert only.model_copy(update={"candidates_known": False}).has_commit_range
+    assert not several.model_copy(update={"cause": Cause.CONFIG}).has_commit_range

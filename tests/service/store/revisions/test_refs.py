@@ -68,3 +68,16 @@ def test_a_ref_that_moves_out_of_what_is_known_keeps_its_branch_alive(api: Api, 
 
 def revision_number(revision: Revision) -> int:
     return int(revision.commit, 16)
+
+
+def test_a_date_names_the_newest_commit_that_was_measured(api: Api, database: Database) -> None:
+    api.put_revisions(1, 2, 3)
+    day = f"{reports.revision(3).committed_at:%Y-%m-%d}"
+
+    def find() -> list[str]:
+        with database.reading() as session:
+            return [found.commit for found in named_commits.find_commits(session, day)]
+
+    assert find() == [reports.commit(3)], "nothing was measured"
+    api.send(reports.report(2, 500))
+    assert find() == [reports.commit(2)]

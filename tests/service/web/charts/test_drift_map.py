@@ -128,7 +128,7 @@ def test_an_event_of_a_commit_or_a_setting_has_one_label_that_names_both() -> No
     drawn = draw(drifts, [either], [either, kernel("two"), kernel("three")])
     assert [(callout.event, callout.kind) for callout in drawn.callouts] == [("three", "setting"), ("one", "worse")]
     (label,) = (callout for callout in drawn.callouts if callout.event == "one")
-    assert "kernel 5.15 → 6.1 or Reuse the arena" in label.rest
+    assert "kernel 5.15 → 6.1, or Reuse the arena" in label.rest
     assert [line.event for line in drawn.setting_lines] == ["one"], "the line of the setting stays"
 
 

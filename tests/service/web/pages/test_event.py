@@ -66,6 +66,12 @@ def test_an_event_says_first_what_to_do_and_who(client: FlaskClient) -> None:
     assert "Fix the regression" not in read(client, f"/events/{event(client)}")
 
 
+def test_an_event_without_profiles_gives_the_command_that_measures_them(client: FlaskClient) -> None:
+    text = read(client, f"/events/{event(client)}")
+    assert "Not profiled yet." in text
+    assert f"faultwatch profile {history.CASE.workload} " in text
+
+
 def test_an_event_says_on_which_hosts_it_was_found(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from runner.contract import Case, Environment, Host
 from runner.contract.report import IMPORT_FORMAT
@@ -88,10 +92,10 @@ def test_imported_results_offer_no_measurement(tmp_path: Path) -> None:
 
 
 def test_a_tag_a_date_or_a_part_of_a_hash_is_found_by_the_search(client: FlaskClient) -> None:
-    for text in ("v1.0", "v1.0~0", "2025-03-08", history.commit(5)[:7]):
+    for text, number in (("v1.0", 5), ("v1.0~0", 5), (history.commit(5)[:7], 5), ("2025-03-08", 2)):
         hit = client.get("/search.json", query_string={"q": text}).json[0]
-        assert (hit["kind"], hit["title"]) == ("revision", history.TITLES[5]), text
-        assert hit["url"].endswith(history.commit(5))
+        assert (hit["kind"], hit["title"]) == ("revision", history.TITLES[number]), text
+        assert hit["url"].endswith(history.commit(number)), "a date names a commit that was measured"
     assert [hit["kind"] for hit in client.get("/search.json?q=v1.0~99").json] == []
 
 
@@ -121,3 +125,41 @@ def test_of_one_host_or_workload_only_its_failure_is_named(client: FlaskClient) 
     for query, clause in (("host=lab-2", "on lab-2"), ("workload=sort", "of sort")):
         text = read(client, f"/compare?{ends}&{query}")
         assert f"{history.TITLES[history.BROKEN]} has no measurement {clause}." in text
+
+
+def test_the_settings_of_an_environment_are_not_read_for_each_of_its_runs(tmp_path: Path) -> None:
+    """Reading them for each pair of runs took seconds on an imported history."""
+    imported = Environment(settings={**history.OLD.settings, IMPORT_FORMAT: "csv"})
+
+    def count_steps(n_runs: int) -> int:
+        """Return how many hundred instructions SQLite executes for the page."""
+        steps = 0
+
+        def count_step() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        def watch(connection: sqlite3.Connection, *_: object) -> None:
+            connection.set_progress_handler(count_step, 100)
+
+        reports = [
+            history.report(number, imported).model_copy(update={"run_id": uuid.uuid4()})
+            for number in MEASURED
+            for _ in range(n_runs)
+        ]
+        home = tmp_path / str(n_runs)
+        home.mkdir()
+        with application(home) as app:
+            client = app.test_client()
+            history.send(client, reports)
+            event.listen(Engine, "checkout", watch)
+            try:
+                read(client, f"/compare?base={history.commit(0)}&head={history.commit(5)}")
+            finally:
+                event.remove(Engine, "checkout", watch)
+        return steps
+
+    few, many = count_steps(5), count_steps(40)
+    assert few
+    assert many < 10 * few
