@@ -1100,8 +1100,10 @@ def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> 
     results = [result for result in earlier_results if result.run.file or not run.file]
     if any(result.faults for result in results):
         return False
-    # A program that never ends in time ignores its arguments.
-    if sum(result.timed_out for result in results) >= _MAX_TIMEOUTS:
+    # A program that never ends in time ignores its arguments. A test that does not has found its data, and need not
+    # start in another folder.
+    max_timeouts = 1 if run.is_test and not run.file else _MAX_TIMEOUTS
+    if sum(result.timed_out for result in results) >= max_timeouts:
         return True
     seconds = sum(result.seconds for result in results)
     return bool(run.file) and len(results) > 1 and seconds > _MAX_FAILURE_SECONDS

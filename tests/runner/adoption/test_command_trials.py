@@ -464,6 +464,17 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+def test_a_test_that_takes_too_long_is_not_started_in_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = RunProposal("build/x_test", may_do_nothing=True, is_test=True, program="build/x_test")
+    in_folder = replace(test, command="sh -c 'cd build && exec ./x_test'")
+    failed = TriedCommand(test, (), "it failed")
+    assert len(try_file_runs({test.command: failed}, monkeypatch, test, in_folder)) == 2
+    slow = replace(failed, timed_out=True)
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_try_other_length", lambda _, __, result, ___: result)
+    assert try_file_runs({test.command: slow}, monkeypatch, test, in_folder) == [test.command]
+
+
 def test_an_expression_is_tried_with_further_files_while_the_program_hardly_works(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
