@@ -44,7 +44,7 @@ from runner.adoption.larger_folder import (
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
-from runner.adoption.own_code import executes_own_code
+from runner.adoption.own_code import count_memory_faults, executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import (
     find_missing_code,
@@ -905,7 +905,6 @@ class FirstMeasurement:
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
             mapped_files = report.files.mapped if report.files else ()
             own_files = [file for file in mapped_files if file.in_build]
-            faults_in_files = [file.faults for file in mapped_files if file.faults is not None]
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
@@ -918,7 +917,7 @@ class FirstMeasurement:
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
                 reports_error=prints_error_line(printed_text),
-                memory_faults=min(map(int, counts)) - sum(faults_in_files) if faults_in_files else None,
+                memory_faults=count_memory_faults(min(map(int, counts)), mapped_files, get_program(run)),
             )
         seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
