@@ -78,7 +78,7 @@ def list_shorter_options(help_text: str) -> list[str]:
             rounds.append(f"{option.name}{option.separator}{_FEW_ROUNDS}")
         elif size:
             sizes.append(f"{option.name}{option.separator}{size[1]}")
-        elif _ITEMS_TEXT.search(option.description) and _FEW_ITEMS < _find_default(option, help_text, _FEW_ITEMS + 1):
+        elif _ITEMS_TEXT.search(option.description) and _find_default(option, help_text, _FEW_ITEMS + 1) > _FEW_ITEMS:
             rounds.append(f"{option.name}{option.separator}{_FEW_ITEMS}")
     pair = [f"{sizes[0]} {rounds[0]}"] if sizes and rounds else []
     single_options = [*sizes[:1], *rounds[:1]] if pair else (sizes or rounds)[:_MAX_OPTIONS]
