@@ -55,6 +55,15 @@ def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> st
         )
     if tried_command.has_no_work:
         return f"this measures only the start-up of `{run.command}`, because it gets no input"
+    return _describe_little_work(tried_command, start_faults)
+
+
+def _describe_little_work(tried_command: TriedCommand, start_faults: int) -> str:
+    """Return why a command that does more than start may hide regressions: its input is small, or it touches few pages.
+
+    Empty if neither is known.
+    """
+    run = tried_command.run
     added = min(tried_command.faults) - start_faults
     if run.file and added < min(start_faults, _FEW_ADDED_FAULTS) and tried_command.cpu_seconds < START_CPU_SECONDS:
         return (

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shlex
 import shutil
 import time
@@ -43,7 +44,7 @@ from runner.adoption.larger_folder import (
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
-from runner.adoption.own_code import executes_own_code
+from runner.adoption.own_code import count_memory_faults, executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import (
     find_missing_code,
@@ -121,9 +122,7 @@ _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _MAX_QUICK_SECONDS, _QUICK_TIMEOUT_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 2, 10.0
 """If a program is quicker than this with its inputs, in seconds, each similar file is executed once, for at most the
-second time, to find the one that takes the longest; the search ends after the third."""
-_MIN_SEARCH_RATIO = 2
-"""An input has to take at least this many times as long as the one that was tried, to be tried too."""
+second time, to find the one that causes the most faults; the search ends after the third."""
 _UNSTARTED_STATUS = 127
 """The exit code with which a shell reports a program that does not exist."""
 _MAX_INPUT_BYTES = 64 << 20
@@ -358,9 +357,9 @@ class FirstMeasurement:
     ) -> Iterator[RunProposal]:
         """Yield the given commands, and commands that the results of a program's earlier commands suggest.
 
-        These come just before the program's commands that only print a version or the usage: the input that takes the
-        longest, a folder of inputs for a program that works on the folder in which it starts, and subcommands, which
-        are read from the help, for a program that has refused every file.
+        These come just before the program's commands that only print a version or the usage: the input that causes
+        the most faults, a folder of inputs for a program that works on the folder in which it starts, and subcommands,
+        which are read from the help, for a program that has refused every file.
 
         Parameters
         ----------
@@ -380,9 +379,9 @@ class FirstMeasurement:
             asked_programs.add(program)
             start_command = run.command.rpartition(" ")[0]
             folder = find_input_folder([file_run.input_file for file_run in file_runs if file_run.input_file])
-            longest_input = self._find_longest_input(proposal, results, tree)
-            if longest_input:
-                yield longest_input
+            heaviest_input = self._find_heaviest_input(proposal, results, tree)
+            if heaviest_input:
+                yield heaviest_input
             if folder and any(works_on_folder(result, results) for result in results):
                 command = f"{start_command} {folder}"
                 yield replace(run, command=command, input_file=folder, may_do_nothing=False, is_folder=True)
@@ -392,36 +391,48 @@ class FirstMeasurement:
                 yield from list_subcommand_runs(start_command, answer.output, file_runs)
             yield run
 
-    def _find_longest_input(
+    def _find_heaviest_input(
         self, proposal: BuildProposal, results: Sequence[TriedCommand], tree: Path
     ) -> RunProposal | None:
-        """Return the command with the similar input that takes a program the longest, if it is quick with the others.
+        """Return the command with the similar input that causes the most faults, if a program is quick with the others.
 
         Each similar file is only executed once, which takes milliseconds, while a trial takes a good part of a second.
-        Inputs that the program refuses, or does not finish in time, are left out. None if no other takes much longer.
+        Inputs that the program refuses, or does not finish in time, are left out. None if no other input takes twice
+        the faults of those that were tried.
         """
         reading = [
             result for result in results if result.did_work and result.run.input_file and not result.run.is_folder
         ]
         if not reading or any(result.work_seconds > _MAX_QUICK_SECONDS for result in reading):
             return None
+        heaviest_result = max(reading, key=lambda result: min(result.faults))
+        run = heaviest_result.run
         tried_files = {result.run.input_file for result in results}
-        run = max(reading, key=lambda result: result.work_seconds).run
         similar_files = list_similar_inputs(self.sources, run.file, lambda file: _get_size(tree / file))
         ends_at = time.monotonic() + _MAX_SEARCH_SECONDS
-        seconds_by_run: dict[str, tuple[float, RunProposal]] = {}
-        for file in [run.file, *similar_files]:
+        faults_by_file: dict[str, int] = {}
+        for file in [run.file, *(file for file in similar_files if file not in tried_files)]:
             other = replace_file(run, file)
-            if other is None or time.monotonic() > ends_at or (file in tried_files and file != run.file):
-                continue
-            other = replace(other, input_file=file, is_longest=True)
-            workload = self._make_workload(proposal, other, TRIAL_SECONDS)
-            result = self._execute_command(workload, tree, _QUICK_TIMEOUT_SECONDS)
-            if not (result.status or result.timed_out or prints_error_line(result.output)):
-                seconds_by_run[file] = result.seconds, other
-        first_seconds, _ = seconds_by_run.get(run.file, (0.0, run))
-        longest_seconds, longest_run = max(seconds_by_run.values(), default=(0.0, run), key=lambda pair: pair[0])
-        return longest_run if longest_seconds >= _MIN_SEARCH_RATIO * first_seconds > 0 else None
+            faults = self._count_faults_roughly(proposal, other, tree) if other and time.monotonic() < ends_at else None
+            if faults is not None:
+                faults_by_file[file] = faults
+        file = max(faults_by_file, key=lambda name: faults_by_file[name], default=run.file)
+        added_faults = faults_by_file.get(file, 0) - faults_by_file.get(run.file, 0)
+        heaviest_run = replace_file(run, file)
+        if heaviest_run is None or run.file not in faults_by_file or added_faults < min(heaviest_result.faults):
+            return None
+        return replace(heaviest_run, input_file=file, is_heaviest=True)
+
+    def _count_faults_roughly(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> int | None:
+        """Return the faults of one execution with all that starts it; None if it fails or takes more than a moment.
+
+        They compare executions, because what starts them always takes nearly the same number.
+        """
+        workload = self._make_workload(proposal, run, TRIAL_SECONDS)
+        faults_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        result = self._execute_command(workload, tree, _QUICK_TIMEOUT_SECONDS)
+        faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - faults_before
+        return None if result.status != 0 or prints_error_line(result.output) else faults
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
@@ -894,7 +905,6 @@ class FirstMeasurement:
             cpu_seconds = min(report.list_values("task-clock"), default=0.0)
             mapped_files = report.files.mapped if report.files else ()
             own_files = [file for file in mapped_files if file.in_build]
-            faults_in_files = [file.faults for file in mapped_files if file.faults is not None]
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,
@@ -907,7 +917,7 @@ class FirstMeasurement:
                 own_faults=sum(file.faults or 0 for file in own_files),
                 is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
                 reports_error=prints_error_line(printed_text),
-                memory_faults=min(map(int, counts)) - sum(faults_in_files) if faults_in_files else None,
+                memory_faults=count_memory_faults(min(map(int, counts)), mapped_files, get_program(run)),
             )
         seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
@@ -1089,8 +1099,10 @@ def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> 
     results = [result for result in earlier_results if result.run.file or not run.file]
     if any(result.faults for result in results):
         return False
-    # A program that never ends in time ignores its arguments.
-    if sum(result.timed_out for result in results) >= _MAX_TIMEOUTS:
+    # A program that never ends in time ignores its arguments. A test that does not has found its data, and need not
+    # start in another folder.
+    max_timeouts = 1 if run.is_test and not run.file else _MAX_TIMEOUTS
+    if sum(result.timed_out for result in results) >= max_timeouts:
         return True
     seconds = sum(result.seconds for result in results)
     return bool(run.file) and len(results) > 1 and seconds > _MAX_FAILURE_SECONDS
@@ -1149,7 +1161,7 @@ def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]
     is_enough = (
         len(results_with_input) >= _MAX_INPUTS or sum(result.seconds for result in results_with_input) > MAX_SECONDS
     )
-    return bool(run.input_file) and is_enough and not (run.is_folder or run.is_longest)
+    return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)
 
 
 def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:

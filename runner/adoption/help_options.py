@@ -28,6 +28,9 @@ _ITEMS_TEXT = re.compile(
 """The description of an option that sets how many items are computed, of which a program is quick with thousands."""
 _FEW_ITEMS = 10_000
 """The number of items to which an option is set."""
+_DEFAULT_WORD = re.compile(r"\s*defaults?\b", re.IGNORECASE)
+"""The beginning of a line that says which options are the default."""
+_DEFAULT_NUMBER = re.compile(r"\bdefaults?\b\W{0,3}(?:(?:is|to|value)\W{1,3})?(\d+)\b", re.IGNORECASE)
 _SMALLEST_SIZE = re.compile(r"\bsize\b.*[(\[|,:] *(tiny|mini|small)\b", re.IGNORECASE)
 """The description of an option that chooses among sizes of the problem."""
 _MAX_OPTIONS = 2
@@ -75,11 +78,29 @@ def list_shorter_options(help_text: str) -> list[str]:
             rounds.append(f"{option.name}{option.separator}{_FEW_ROUNDS}")
         elif size:
             sizes.append(f"{option.name}{option.separator}{size[1]}")
-        elif _ITEMS_TEXT.search(option.description):
+        elif _ITEMS_TEXT.search(option.description) and _find_default(option, help_text, _FEW_ITEMS + 1) > _FEW_ITEMS:
             rounds.append(f"{option.name}{option.separator}{_FEW_ITEMS}")
     pair = [f"{sizes[0]} {rounds[0]}"] if sizes and rounds else []
     single_options = [*sizes[:1], *rounds[:1]] if pair else (sizes or rounds)[:_MAX_OPTIONS]
     return list(dict.fromkeys([*single_options, *pair]))
+
+
+def _find_default(option: _Option, help_text: str, unknown: int) -> int:
+    """Return the number that an option has by default, as its description or a line about all defaults says.
+
+    Parameters
+    ----------
+    unknown
+        What is returned if the text does not say it.
+    """
+    lines_about_defaults = (line for line in help_text.splitlines() if _DEFAULT_WORD.match(line))
+    in_lines = (
+        re.search(rf"(?<!\S){re.escape(name)}[ =](\d+)\b", line)
+        for line in lines_about_defaults
+        for name in option.all_names
+    )
+    match = _DEFAULT_NUMBER.search(option.description) or next(filter(None, in_lines), None)
+    return int(match[1]) if match else unknown
 
 
 def _list_options(help_text: str) -> Iterator[_Option]:

@@ -30,7 +30,7 @@ _MAX_LARGE_FILES = 2
 _MAX_LARGE_LATER_FILES = 2
 """How many places are kept for the largest files of other folders than the best one, such as the tests."""
 _MAX_SIMILAR_FILES = 60
-"""How many files are executed once to find the one that causes the most work."""
+"""How many files are executed once to find the one that causes the most faults."""
 _MAX_DATA_FILES = 2
 """The largest number of files of the most frequent other kind to try."""
 _MAX_INPUT_BYTES = 8 << 20
@@ -172,7 +172,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
 def list_similar_inputs(sources: Sources, file: str, get_size: Callable[[str], int]) -> list[str]:
     """Return the other inputs of a file's kind, the largest first; those that the newest commits changed are left out.
 
-    How large a file is does not show how much work it causes: a short script may compute for long.
+    How large a file is does not show how much work it causes: a short script may do much.
 
     Parameters
     ----------

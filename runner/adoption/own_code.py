@@ -1,9 +1,11 @@
 """Decides whether a command executes code of the project, by the project's files and by the files that it mapped."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from runner.adoption.sources import Sources, is_third_party
+from runner.contract.mapped_files import MappedFile
 
 _LANGUAGES = {
     "native": ("c", "cc", "cpp", "cxx", "h", "hh", "hpp", "rs", "go", "f", "f90", "d", "zig", "s", "ml", "hs", "m"),
@@ -32,6 +34,25 @@ def executes_own_code(sources: Sources, *, maps_built_files: bool) -> bool:
 def is_mainly_native(sources: Sources) -> bool:
     """Return whether most source files of a project are in a language that is compiled to programs of the host."""
     return _find_main_language(sources) == "native"
+
+
+def count_memory_faults(faults: int, mapped_files: Sequence[MappedFile], program: str) -> int | None:
+    """Return the faults of an execution outside of code, in memory and in files of data that it maps; None if unknown.
+
+    Parameters
+    ----------
+    faults
+        All faults of the execution.
+    program
+        The path of its program from the top of the build.
+    """
+    known_files = [file for file in mapped_files if file.faults is not None]
+    faults_in_code = sum(
+        file.faults or 0
+        for file in known_files
+        if not file.in_build or file.path == program.removeprefix("./") or ".so" in PurePosixPath(file.path).suffixes
+    )
+    return max(faults - faults_in_code, 0) if known_files else None
 
 
 def is_source(file: str) -> bool:

@@ -77,8 +77,8 @@ class RunProposal(Struct, frozen=True):
         Whether the program is also tried with files of the project. These commands are added after the build.
     reads_text
         Whether another command writes a short text for the program, as a document of the project shows.
-    is_longest
-        Whether its input takes the program the longest of many similar ones.
+    is_heaviest
+        Whether its input causes the most faults of many similar ones.
     """
 
     command: str
@@ -100,7 +100,7 @@ class RunProposal(Struct, frozen=True):
     is_folder: bool = False
     takes_files: bool = False
     reads_text: bool = False
-    is_longest: bool = False
+    is_heaviest: bool = False
 
     @property
     def is_server(self) -> bool:

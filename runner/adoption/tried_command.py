@@ -50,7 +50,7 @@ class TriedCommand(Struct, frozen=True):
     reports_error
         Whether it printed an error message, although it succeeded.
     memory_faults
-        Its faults outside of files, in memory that it touches for the first time; None if unknown.
+        Its faults outside of code, in memory or data that it touches for the first time; None if unknown.
     only_imports
         Whether it takes hardly more faults than the import of the project's package.
     cpu_seconds

@@ -1,4 +1,6 @@
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption import command_trials, input_files
+from runner.adoption import command_trials
 from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
 from runner.adoption.larger_folder import run_in_folder
 from runner.adoption.proposal import BuildProposal, RunProposal
@@ -462,6 +464,17 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+def test_a_test_that_takes_too_long_is_not_started_in_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = RunProposal("build/x_test", may_do_nothing=True, is_test=True, program="build/x_test")
+    in_folder = replace(test, command="sh -c 'cd build && exec ./x_test'")
+    failed = TriedCommand(test, (), "it failed")
+    assert len(try_file_runs({test.command: failed}, monkeypatch, test, in_folder)) == 2
+    slow = replace(failed, timed_out=True)
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_try_other_length", lambda _, __, result, ___: result)
+    assert try_file_runs({test.command: slow}, monkeypatch, test, in_folder) == [test.command]
+
+
 def test_an_expression_is_tried_with_further_files_while_the_program_hardly_works(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -475,36 +488,49 @@ def test_an_expression_is_tried_with_further_files_while_the_program_hardly_work
 
 
 @pytest.mark.parametrize(
-    ("seconds", "found"),
+    ("faults", "found"),
     [
-        ({"a": 0.01, "b": 0.5, "c": 0.9}, "./x t/c.gv"),
-        ({"a": 0.01, "b": 0.015, "c": 0.012}, ""),
-        ({"a": 0.01, "b": 0.5, "c": None}, "./x t/b.gv"),
-        ({"a": 0.3, "b": 0.9, "c": 0.9}, ""),
+        ({"a": 1000, "b": 1200, "c": 9000}, "./x t/c.gv"),
+        ({"a": 1000, "b": 1100, "c": 1149}, ""),
+        ({"a": 1000, "b": 1200, "c": None}, "./x t/b.gv"),
+        ({"a": None, "b": 1200, "c": None}, ""),
     ],
 )
-def test_the_similar_input_that_takes_a_quick_program_the_longest_is_tried(
-    seconds: dict[str, float | None], found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_the_similar_input_that_causes_the_most_faults_is_tried(
+    faults: dict[str, int | None], found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "t").mkdir()
-    for name in seconds:
-        (tmp_path / f"t/{name}.gv").write_text("main()")
+    (tmp_path / "test").mkdir()
+    for name in faults:
+        (tmp_path / f"test/{name}.gv").write_text("main()")
     first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({f"t/{name}.gv": "" for name in seconds} | {"examples/x": ""})
-    monkeypatch.setattr(input_files, "_is_in_input_folder", lambda _: True)
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run)
+    first.sources = listing({f"test/{name}.gv": "" for name in faults})
+    monkeypatch.setattr(
+        FirstMeasurement, "_count_faults_roughly", lambda _, __, run, ___: faults[Path(run.command).stem]
+    )
+    run = RunProposal("./x test/a.gv", input_file="test/a.gv")
+    reading = TriedCommand(run, (150, 150), seconds=0.01)
+    heaviest = first._find_heaviest_input(BuildProposal("Make", "make"), [reading], tmp_path)
+    assert (heaviest.command if heaviest else "").replace("test/", "t/") == found
+    assert not heaviest or heaviest.is_heaviest
+    slow = replace(reading, seconds=0.5)
+    assert first._find_heaviest_input(BuildProposal("Make", "make"), [reading, slow], tmp_path) is None
 
-    def execute(_: object, run: RunProposal, __: Path, timeout: float) -> ProgramResult:
-        duration = seconds[Path(run.input_file).stem]
-        return ProgramResult(None if duration is None else 0, "", "", duration or timeout, timeout)
+
+@pytest.mark.parametrize(("status", "output", "is_known"), [(0, "3", True), (1, "3", False), (0, "error: x", False)])
+def test_the_faults_of_one_execution_are_known_unless_it_fails(
+    status: int, output: str, monkeypatch: pytest.MonkeyPatch, *, is_known: bool
+) -> None:
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
+
+    def execute(*_: object) -> ProgramResult:
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        return ProgramResult(status, output, "", 0.1, 1.0)
 
     monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
-    reading = TriedCommand(
-        RunProposal("./x t/a.gv", input_file="t/a.gv"), (150, 150), seconds=seconds["a"] or 0, cpu_seconds=0.25
-    )
-    run = first._find_longest_input(BuildProposal("Make", "make"), [reading], tmp_path)
-    assert (run.command if run else "") == found
-    assert not run or run.is_longest
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    faults = first._count_faults_roughly(BuildProposal("Make", ""), RunProposal("./x"), Path())
+    assert (faults is not None) is is_known
+    assert faults is None or faults > 100
 
 
 def test_a_file_that_an_execution_overwrites_differs_from_the_build(

@@ -89,3 +89,18 @@ def test_a_smaller_problem_and_fewer_items_are_tried_together_last() -> None:
         "  -p <particles>           Number of particle histories\n"
     )
     assert list_shorter_options(help_text) == ["-s small", "-p 10000", "-s small -p 10000"]
+
+
+@pytest.mark.parametrize(
+    ("lookups", "last_line"),
+    [
+        ("Number of lookups per history", "Default is equivalent to: -s large -l 34 -p 300000"),
+        ("Number of lookups per history (default: 34)", ""),
+    ],
+)
+def test_an_option_is_not_set_to_more_than_its_default(lookups: str, last_line: str) -> None:
+    help_text = (
+        f"Usage: x\n  -s <size>  Size of the problem (small, large)\n  -l <lookups>  {lookups}\n"
+        f"  -p <particles>  Number of particle histories\n{last_line}\n"
+    )
+    assert list_shorter_options(help_text) == ["-s small", "-p 10000", "-s small -p 10000"]

@@ -1,7 +1,8 @@
 import pytest
 
 from runner.adoption.build_system_detection import explain_missing_build
-from runner.adoption.own_code import executes_own_code, has_no_code
+from runner.adoption.own_code import count_memory_faults, executes_own_code, has_no_code
+from runner.contract.mapped_files import CacheState, MappedFile
 from tests.runner.adoption.listings import listing
 
 C_FILES = ["src/a.c", "src/b.c", "src/a.h", "bench/fib.py", "bench/for.py"]
@@ -31,3 +32,15 @@ def test_a_project_that_has_moved_has_no_code() -> None:
     assert explain_missing_build(moved) == reason
     assert not has_no_code(listing({"README.md": "", "run": ""}))
     assert not has_no_code(listing({"README.md": "", "x.zig": ""}))
+
+
+def test_a_mapped_input_is_memory_that_a_program_touches_but_its_code_is_not() -> None:
+    faults = {"/lib/libc.so.6": 40, "build/x": 20, "build/libx.so.1": 10, "data/a.bin": 500}
+    mapped_files = [
+        MappedFile(path=path, in_build=not path.startswith("/"), cache=CacheState.PREPARED, faults=count)
+        for path, count in faults.items()
+    ]
+    assert count_memory_faults(600, mapped_files, "./build/x") == 530
+    assert count_memory_faults(30, mapped_files, "build/x") == 0, "it was watched in an execution with more faults"
+    unwatched = [MappedFile(path="build/x", in_build=True, cache=CacheState.PREPARED)]
+    assert count_memory_faults(600, unwatched, "build/x") is None
