@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
 _TYPE = re.compile(r"\b(?:struct|class|union|enum|interface|record|trait)\b(?:\s+class)?\s*([A-Za-z_]\w*)?")
-_GO_TYPE = re.compile(r"\s*type\s+(\w+)\s+(?:struct|interface)\b")
+_GO_TYPE = re.compile(r"\s*type\s+(\w+)(?:\[[^\]]*\])?\s+(?:struct|interface)\b")
 _BLOCK_OF_VALUES = re.compile(r"\s*(?:const|var|let)\s*\(?\s*$|.*\benum\b.*")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|constinit|final|static)\b.*=")
 _FUNCTION = re.compile(

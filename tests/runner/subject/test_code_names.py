@@ -66,6 +66,7 @@ def test_a_line_of_c_belongs_to_a_macro_a_constant_a_type_a_table_or_a_function(
         ("pub const BATCH: usize = 1024;", 1, ("BATCH",)),
         ("pub struct Posting {\n    pub word: u32,\n}", 2, ("Posting",)),
         ("type series struct {\n\tpoints [16]point\n}", 2, ("series",)),
+        ("type node[T any] struct {\n\tcount [64]int\n}", 2, ("node",)),
         ("const (\n\tchunk = 16\n)", 2, ("chunk",)),
         ("func (l *log) grow(n int) {\n\tl.n = n\n}", 2, ("grow",)),
         ("fn count<T>(values: &[T]) -> usize {\n    values.len()\n}", 2, ("count",)),
