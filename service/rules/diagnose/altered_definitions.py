@@ -234,9 +234,7 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
             }
         )
     is_explained = changed_place is not None and not is_contrary
-    return difference.model_copy(
-        update={"remarks": (*difference.remarks, *_describe_files(request, is_explained=is_explained))}
-    )
+    return difference.model_copy(update={"other_change": _describe_files(request, is_explained=is_explained)})
 
 
 def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, faults: int, growth: int) -> bool:
@@ -255,20 +253,23 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
     return abs(changed_place.faults) >= (2 * faults if is_further else faults)
 
 
-def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> tuple[str, ...]:
-    """Return a remark on what a change alters besides code, if no code explains the difference; empty otherwise."""
+def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> str:
+    """Return what a change alters besides code, as a sentence, if no code explains the difference; empty otherwise."""
     if request.is_cosmetic:
-        return ("The change alters nothing but comments, spaces and names, so its code does the same as before.",)
+        return "The change alters nothing but comments, spaces and names, so its code does the same as before."
     files = [file for file in request.changed_files if not is_prose_file(file.file)]
     others = [file for file in files if not is_source_file(file.file)]
     if is_explained or not others:
-        return ()
+        return ""
     names = [_describe_file(file) for file in others[:_MAX_NAMED_FILES]]
     if len(others) > len(names):
         names.append(format_count(len(others) - len(names), "other file"))
-    if len(others) == len(files):
-        return (f"The change alters no source code, only {join_words(names)}."[:MAX_LINE_CHARACTERS],)
-    return (f"Besides source code, the change alters {join_words(names)}."[:MAX_LINE_CHARACTERS],)
+    what = (
+        "The change alters no source code, only"
+        if len(others) == len(files)
+        else "Besides source code, the change alters"
+    )
+    return f"{what} {join_words(names)}."[:MAX_LINE_CHARACTERS]
 
 
 def _describe_file(file: ChangedFile) -> str:

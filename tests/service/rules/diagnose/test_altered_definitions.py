@@ -108,9 +108,9 @@ def test_a_change_without_source_code_is_described_by_its_files() -> None:
         ChangedFile(file="README.md", bytes_before=90, bytes_after=91),
     )
     difference = explain(*grown(), lines={"Makefile": ((1, 1),), "README.md": ((1, 1),)}, files=files)
-    assert difference.remarks == (
+    assert difference.other_change == (
         "The change alters no source code, only data/words.txt (1\N{NO-BREAK SPACE}KiB → 4\N{NO-BREAK SPACE}KiB) and "
-        "Makefile, which says how the program is built.",
+        "Makefile, which says how the program is built."
     )
 
 
@@ -118,16 +118,15 @@ def test_beside_source_code_other_files_are_named_only_if_no_code_explains_the_d
     files = (*FILES, ChangedFile(file="a.conf", bytes_before=9, bytes_after=9))
     lines = {"src/limits.h": ((7, 7),), "a.conf": ((1, 1),)}
     unexplained = explain(*grown(), define("A"), define("B"), lines=lines, files=files)
-    assert unexplained.remarks == ("Besides source code, the change alters a.conf.",)
+    assert unexplained.other_change == "Besides source code, the change alters a.conf."
     explained = explain(*grown(), define("LIMIT", ("src/table.c", 12, "grow")), lines=lines, files=files)
-    assert explained.remarks == ()
+    assert explained.other_change == ""
 
 
 def test_a_change_of_comments_and_names_alone_is_said_to_be_one() -> None:
     difference = explain(*grown(), lines={}, files=(), is_cosmetic=True)
-    assert difference.remarks == (
-        "The change alters nothing but comments, spaces and names, so its code does the same as before.",
-    )
+    sentence = "The change alters nothing but comments, spaces and names, so its code does the same as before."
+    assert difference.other_change == sentence
 
 
 def test_a_use_is_linked_through_an_allocator_that_faults_for_its_function() -> None:
