@@ -86,6 +86,8 @@ _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
 """A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
+NEAREST_CHANGE = "Of the changed lines,"
+"""The beginning of the remark on the changed line that is the nearest to the one that faults."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -257,20 +259,20 @@ def _describe_nearest_change(
                 (min(max(line, first), last) for first, last in ranges), key=lambda number: abs(number - line)
             )
             name = shorten_source_path(file)
-            return (f"Of the changed lines, {name}:{nearest} is the nearest to {name}:{line}.",)
+            return (f"{NEAREST_CHANGE} {name}:{nearest} is the nearest to {name}:{line}.",)
     return ()
 
 
 def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
     """Return a remark if the difference is not larger than that of two executions of one commit; empty otherwise."""
     spread = max(_measure_spread(facts) for facts in (before, after))
-    if not _can_be_chance(before, after):
+    if not can_be_chance(before, after):
         return ()
     executions = f"Two executions of the same commit differ by {format_count(spread, 'fault')}"
     return (f"{executions}, so this difference can be chance: `faultwatch compare` measures as many as it takes.",)
 
 
-def _can_be_chance(before: Facts, after: Facts) -> bool:
+def can_be_chance(before: Facts, after: Facts) -> bool:
     """Return whether the difference is at most twice as large as that of two executions of one commit."""
     spread = max(_measure_spread(facts) for facts in (before, after))
     return spread >= _MIN_SPREAD and 0 < abs(after.faults - before.faults) <= _MAX_CHANCE_FACTOR * spread
@@ -337,7 +339,7 @@ def _relate_to_change(
     is_indirect = (
         # Pages of the program itself, and pages that the kernel took away, may be touched more often without a change.
         leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
-        and not _can_be_chance(before, after)
+        and not can_be_chance(before, after)
         and _contains_all_changes(changed_lines)
         and is_change_indirect(profiles, changed_lines, growth)
         and not any(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.subject.code_names import find_defined_names, find_function, is_function_name
+from runner.subject.code_names import begins_function, find_defined_names, find_function, is_function_name
 
 C_TEXT = """\
 #define SLAB 65536
@@ -90,6 +90,29 @@ def test_the_function_around_a_line_is_known_also_for_the_line_in_which_it_begin
     assert find_function(["void add(struct list *list)", "{", "}"], 1) == "add"
     assert find_function(["void add(struct list *list);"], 1) == ""
     assert find_function(C, 0) == find_function(C, 1_000) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_beginning"),
+    [
+        ("func (p *parser) Parse(text string) int {", True),
+        ("static struct entry *Parse(const char *text)", True),
+        ("Parse(text)", True),
+        ("    def Parse(self, text):", True),
+        ("void Parse(const char *text);", False),
+        ("    Parse(text)", False),
+        ("    return Parse(text)", False),
+        ("    n := Parse(text)", False),
+        ("    p.Parse(text)", False),
+    ],
+)
+def test_where_a_function_begins_it_is_not_called(line: str, is_beginning: bool) -> None:
+    assert begins_function(line, "Parse") is is_beginning
+
+
+@pytest.mark.parametrize("text", ['import (\n\t"fmt"\n)', "defer func() {\n\tdone()\n}()"])
+def test_a_word_of_the_language_is_no_name(text: str) -> None:
+    assert find_defined_names(text.split("\n"), 2) == ()
 
 
 def test_a_function_is_told_from_other_definitions() -> None:

@@ -198,3 +198,11 @@ def test_a_data_file_is_known_with_its_sizes(tmp_path: Path) -> None:
     change = commit_change(tmp_path, {"a.bin": "\0" * 100}, {"a.bin": "\0" * 300})
     assert [(file.file, file.bytes_before, file.bytes_after) for file in change.files] == [("a.bin", 100, 300)]
     assert change.lines == {}
+
+
+def test_of_methods_with_the_same_name_it_is_unknown_which_one_a_line_calls(tmp_path: Path) -> None:
+    text = "class A:\n    def parse(self):\n        return 1\n\n\nclass B:\n    def parse(self):\n        return 2\n"
+    before = {"a.py": text, "b.py": "def work(a):\n    return a.parse()\n"}
+    change = commit_change(tmp_path, before, before | {"a.py": text.replace("return 2", "return 3")})
+    (definition,) = change.definitions
+    assert [(use.file, use.line, use.function) for use in definition.uses] == [("a.py", 8, "parse")]
