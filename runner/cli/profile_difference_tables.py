@@ -59,6 +59,8 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
         console.print(f"  {format_signed(other_faults)}  in {n_others}", highlight=False)
     for remark in difference.remarks:
         console.print(escape_text(f"  {remark}"), highlight=False)
+    if difference.other_change:
+        console.print(escape_text(f"  {difference.other_change}"), highlight=False)
     if difference.is_indirect:
         console.print(f"  {INDIRECT_CHANGE}", highlight=False)
     if difference.altered_definition:

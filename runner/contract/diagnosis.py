@@ -226,6 +226,9 @@ class Difference(Strict):
     altered_definition: AlteredDefinition | None = None
     """A macro, a constant, a type or a function that the change alters and that the lines with the difference use. None
     if a changed line explains as much of the difference itself, or if no such definition is known."""
+    other_change: Line = ""
+    """What the change alters besides source code, or that it alters no code, as a sentence; empty if code explains the
+    difference, or if nothing else is altered."""
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

@@ -42,6 +42,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
         if difference.is_indirect:
             sentences.append(INDIRECT_CHANGE)
+        if difference.other_change:
+            sentences.append(f"{_escape_names(difference.other_change.removesuffix('.'), escape_text)}.")
         if difference.altered_definition is not None:
             sentences.append(describe_altered_definition(difference.altered_definition, escape_text))
         changed_place = difference.changed_place

@@ -1,4 +1,4 @@
-"""Which files of a repository contain source code, build instructions or text for people, judging by their names."""
+"""Which files of a repository contain source code, build instructions, tests or text for people, by their names."""
 
 import re
 
@@ -20,6 +20,9 @@ _PROSE = re.compile(
 )
 
 
+_TEST = re.compile(r"(?:^|/)_?(?:tests?|testdata|specs?|fixtures)/", re.IGNORECASE)
+
+
 def is_source_file(file: str) -> bool:
     """Return whether a file contains source code of a program; a file that only builds it does not."""
     return _SOURCE.search(file) is not None and not is_build_file(file)
@@ -28,6 +31,11 @@ def is_source_file(file: str) -> bool:
 def is_build_file(file: str) -> bool:
     """Return whether a file says how the program is built, or with which packages."""
     return _BUILD.search(file) is not None
+
+
+def is_test_file(file: str) -> bool:
+    """Return whether a file belongs to the tests of a program, judging by its folder."""
+    return _TEST.search(file) is not None
 
 
 def is_prose_file(file: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from runner.contract.diagnosis import MAX_CALLS_OF_USE, MAX_CHANGED_DEFINITIONS, MAX_USES, ChangedDefinition, Use
-from runner.subject.code_names import find_defined_names, find_function, is_function_name
+from runner.subject.code_names import begins_function, find_defined_names, find_function, is_function_name
 from runner.subject.code_tokens import MAX_CODE_CHARACTERS
 
 _MAX_STEPS = 3
@@ -143,7 +143,12 @@ def _list_dependents(name: str, file: str, line: int, reader: FileReader) -> tup
 def _list_uses(
     name: str, place: tuple[str, int], sites: _Sites, reader: FileReader, *, is_function: bool
 ) -> Iterable[Use]:
-    """Return the lines of code that use a name, or one that is defined with it."""
+    """Return the lines of code that use a name, or one that is defined with it.
+
+    If several functions have the name, such as methods of several types, it is unknown which of them a line calls.
+    """
+    if is_function and _count_definitions(name, sites) > 1:
+        return ()
     found: dict[tuple[str, int], Use] = {}
     pending, seen = [name], {name}
     while pending:
@@ -162,6 +167,11 @@ def _list_uses(
                 calls = tuple(dict.fromkeys(_CALL.findall(code)))[:MAX_CALLS_OF_USE]
                 found.setdefault((file, line), Use(file=file, line=line, function=function, calls=calls))
     return found.values()
+
+
+def _count_definitions(name: str, sites: _Sites) -> int:
+    """Return how many functions of a name begin in the lines that contain it."""
+    return sum(begins_function(_COMMENT.sub("", text), name) for _, _, text in sites.get(name, ()))
 
 
 def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _Sites:

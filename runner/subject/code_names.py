@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
 _TYPE = re.compile(r"\b(?:struct|class|union|enum|interface|record|trait)\b(?:\s+class)?\s*([A-Za-z_]\w*)?")
-_GO_TYPE = re.compile(r"\s*type\s+(\w+)\s+(?:struct|interface)\b")
+_GO_TYPE = re.compile(r"\s*type\s+(\w+)(?:\[[^\]]*\])?\s+(?:struct|interface)\b")
 _BLOCK_OF_VALUES = re.compile(r"\s*(?:const|var|let)\s*\(?\s*$|.*\benum\b.*")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|constinit|final|static)\b.*=")
 _FUNCTION = re.compile(
@@ -18,6 +18,13 @@ _FUNCTION = re.compile(
 _FUNCTION_WORD = re.compile(r"\b(?:func|fn|def|function)\b")
 _CONTROL = re.compile(r"\s*(?:\}\s*)?(?:if|for|while|switch|do|else|try|catch|with|match|case|default|loop|unsafe)\b")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*|(?<!:):(?!:)[^=;]*)?(?:=(?!=)|;|$|\{)")
+_KEYWORDS = frozenset(
+    {"if", "for", "while", "switch", "return", "sizeof", "catch", "defined", "alignof", "typeof", "decltype", "else"}
+    | {"match", "with", "until", "func", "fn", "def", "function", "lambda", "import", "interface", "struct", "class"}
+    | {"enum", "union", "type", "var", "let", "const", "static", "new", "delete", "await", "yield", "throw", "case"}
+    | {"go", "defer", "map", "chan", "async", "impl", "use", "mod", "package", "namespace", "template", "operator"}
+)
+"""Words of languages that can stand where a name stands."""
 _NO_HEADER = re.compile(
     r"\s*(?:$|[{})\]*]|//|#\s*(?!define)\w|@|(?:public|private|protected)\b[^()]*:\s*$|namespace\b)"
 )
@@ -47,7 +54,8 @@ def find_defined_names(lines: Sequence[str], number: int) -> tuple[str, ...]:
         return (macro[1],)
     if not line.strip() or _NO_HEADER.match(line):
         return ()
-    return _name_in_context(lines, number, list(_iterate_headers(lines, number)))
+    names = _name_in_context(lines, number, list(_iterate_headers(lines, number)))
+    return tuple(name for name in names if name not in _KEYWORDS)
 
 
 def _name_in_context(lines: Sequence[str], number: int, headers: Sequence[int]) -> tuple[str, ...]:
@@ -99,7 +107,9 @@ def _name_header(line: str) -> tuple[str, ...]:
 def _names_function(line: str) -> str:
     """Return the name of the function that begins in a line; empty if none does."""
     match = _FUNCTION.search(line)
-    if match is None or re.search(r"[=.]", line[: match.start(match.lastindex or 0)].replace("...", "")):
+    if match is None or match[match.lastindex or 0] in _KEYWORDS:
+        return ""
+    if re.search(r"[=.]", line[: match.start(match.lastindex or 0)].replace("...", "")):
         return ""
     return match[match.lastindex or 0]
 
@@ -161,6 +171,20 @@ def is_function_name(lines: Sequence[str], number: int, name: str) -> bool:
         return False
     headers = (number, *_iterate_headers(lines, number))
     return any(not _CONTROL.match(line) and _names_function(line) == name for line in (lines[i - 1] for i in headers))
+
+
+def begins_function(line: str, name: str) -> bool:
+    """Return whether a function of a given name begins in a line, rather than that the line declares or calls it.
+
+    Before the name stands a word such as ``def``, or a type; the name can also begin the line.
+    """
+    if _names_function(line) != name or line.rstrip().endswith((";", ",")) or _CONTROL.match(line):
+        return False
+    before = line[: re.search(rf"\b{re.escape(name)}\b", line).start()]  # type: ignore[union-attr]
+    words = re.findall(r"\w+", before)
+    if not words:
+        return not _indent(line)
+    return not (_KEYWORDS - {"func", "fn", "def", "function", "static", "const", "struct", "async"}).intersection(words)
 
 
 def _find_first_of_continued(lines: Sequence[str], number: int) -> int:

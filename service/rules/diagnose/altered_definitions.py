@@ -26,13 +26,14 @@ from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import COMPILED_MODULE, Profile
 from runner.contract.profile_difference import FunctionKey, FunctionLine, pair_function_lines
-from runner.contract.source_files import is_build_file, is_prose_file, is_source_file
+from runner.contract.source_files import is_build_file, is_prose_file, is_source_file, is_test_file
 from runner.contract.word_list import join_words
 from service.rules.diagnose.calling_lines import (
     compare_calling_lines,
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
+from service.rules.diagnose.difference_causes import NEAREST_CHANGE, can_be_chance
 from service.rules.diagnose.profile_facts import Facts
 from service.text.numbers import format_amount
 
@@ -45,6 +46,10 @@ _SETS_POLICY = frozenset(
 )
 """Functions that set when an allocator or a runtime gives memory back to the kernel."""
 _GIVEN_BACK = frozenset({FaultCause.AFTER_MADVISE, FaultCause.AFTER_MUNMAP, FaultCause.AFTER_BRK})
+_MIN_DIRECT_SHARE = 0.5
+"""A changed line that itself has this share of the faults that are linked to a definition explains them."""
+_MIN_DIRECT_SHARE = 0.5
+"""A changed line that itself has this share of the faults that are linked to a definition explains them."""
 _MAX_NAMED_FILES = 4
 
 
@@ -199,13 +204,31 @@ def _describe(definition: ChangedDefinition, use: Use | None, *, is_only: bool) 
 
 
 def relate_to_definitions(difference: Difference, facts: Facts, request: DiagnosisRequest) -> Difference:
-    """Return a difference with the altered definition that explains it, and with what else the change alters.
+    """Return a difference with the altered definition that explains it, or with what else the change alters.
 
-    A changed line that explains as much itself needs no definition. A line of the other direction is no longer named
-    beside a definition that explains most of the difference.
+    A line of the other direction is no longer named beside such a definition.
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
+    changed_place = difference.changed_place
+    is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
+    definition = _choose_definition(difference, facts, request)
+    if definition is None:
+        is_explained = changed_place is not None and not is_contrary
+        return difference.model_copy(update={"other_change": _describe_files(request, is_explained=is_explained)})
+    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
+    places = {"changed_place": None, "opposite_place": None} if is_contrary else {}
+    return difference.model_copy(
+        update={"altered_definition": definition, "is_indirect": False, "remarks": remarks, **places}
+    )
+
+
+def _choose_definition(difference: Difference, facts: Facts, request: DiagnosisRequest) -> AlteredDefinition | None:
+    """Return the altered definition that explains a difference better than a changed line does.
+
+    A difference that can be chance needs no explanation, unless the change alters nothing else.
+    """
+    assert facts.before is not None
     growth = difference.after - difference.before
     n_ranges = sum(map(len, request.changed_lines.values()))
     definition, faults = find_altered_definition(
@@ -215,35 +238,18 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
         sum(part.faults for part in difference.parts if part.cause in _GIVEN_BACK),
         may_be_only=n_ranges == 1 and len(request.changed_files) == 1,
     )
+    if definition is None or (can_be_chance(facts.before, facts) and not definition.is_only):
+        return None
     changed_place = difference.changed_place
-    if (
-        definition is not None
-        and changed_place is not None
-        and _explains_more(changed_place, definition, faults, growth)
-    ):
-        definition = None
-    is_contrary = changed_place is not None and changed_place.faults * growth < 0
-    if definition is not None:
-        remarks = tuple(text for text in difference.remarks if not text.startswith("Of the changed lines"))
-        return difference.model_copy(
-            update={
-                "altered_definition": definition,
-                "is_indirect": False,
-                "remarks": remarks,
-                **({"changed_place": None, "opposite_place": None} if is_contrary else {}),
-            }
-        )
-    is_explained = changed_place is not None and not is_contrary
-    return difference.model_copy(
-        update={"remarks": (*difference.remarks, *_describe_files(request, is_explained=is_explained))}
-    )
+    is_explained = changed_place is not None and _explains_more(changed_place, definition, faults, growth)
+    return None if is_explained else definition
 
 
 def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, faults: int, growth: int) -> bool:
     """Return whether a changed line explains a difference better than an altered definition.
 
-    A line that only calls what faults, or that allocates for others, stands on many stacks, so it has to have twice as
-    many faults.
+    A line that faults itself needs half as many faults. A line that only calls what faults, or that allocates for
+    others, stands on many stacks, so it has to have twice as many.
     """
     if changed_place.manages_memory:
         return True
@@ -252,23 +258,28 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
     if definition.is_function:
         return True
     is_further = changed_place.is_caller or changed_place.is_allocator
-    return abs(changed_place.faults) >= (2 * faults if is_further else faults)
+    return abs(changed_place.faults) >= (2 if is_further else _MIN_DIRECT_SHARE) * faults
 
 
-def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> tuple[str, ...]:
-    """Return a remark on what a change alters besides code, if no code explains the difference; empty otherwise."""
+def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> str:
+    """Return what a change alters besides code, as a sentence, if no code explains the difference; empty otherwise."""
     if request.is_cosmetic:
-        return ("The change alters nothing but comments, spaces and names, so its code does the same as before.",)
+        return "The change alters nothing but comments, spaces and names, so its code does the same as before."
     files = [file for file in request.changed_files if not is_prose_file(file.file)]
     others = [file for file in files if not is_source_file(file.file)]
+    if len(others) < len(files):
+        others = [file for file in others if not is_test_file(file.file)]
     if is_explained or not others:
-        return ()
+        return ""
     names = [_describe_file(file) for file in others[:_MAX_NAMED_FILES]]
     if len(others) > len(names):
         names.append(format_count(len(others) - len(names), "other file"))
-    if len(others) == len(files):
-        return (f"The change alters no source code, only {join_words(names)}."[:MAX_LINE_CHARACTERS],)
-    return (f"Besides source code, the change alters {join_words(names)}."[:MAX_LINE_CHARACTERS],)
+    what = (
+        "The change alters no source code, only"
+        if len(others) == len(files)
+        else "Besides source code, the change alters"
+    )
+    return f"{what} {join_words(names)}."[:MAX_LINE_CHARACTERS]
 
 
 def _describe_file(file: ChangedFile) -> str:

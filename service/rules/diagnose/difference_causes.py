@@ -86,6 +86,8 @@ _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
 """A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
+NEAREST_CHANGE = "Of the changed lines,"
+"""The beginning of the remark on the changed line that is the nearest to the one that faults."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -257,24 +259,40 @@ def _describe_nearest_change(
                 (min(max(line, first), last) for first, last in ranges), key=lambda number: abs(number - line)
             )
             name = shorten_source_path(file)
-            return (f"Of the changed lines, {name}:{nearest} is the nearest to {name}:{line}.",)
+            return (f"{NEAREST_CHANGE} {name}:{nearest} is the nearest to {name}:{line}.",)
     return ()
 
 
 def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
-    """Return a remark if the difference is not larger than that of two executions of one commit; empty otherwise.
-
-    Each profile has the count of an execution that was not recorded, beside that of the recorded one.
-    """
-    spread = 0.0
-    for facts in (before, after):
-        count = facts.profile.find_value("page-faults")
-        if facts.profile.scope == "process" and facts.profile.processes == 1 and count is not None:
-            spread = max(spread, abs(facts.faults - count))
-    if spread < _MIN_SPREAD or not 0 < abs(after.faults - before.faults) <= _MAX_CHANCE_FACTOR * spread:
+    """Return a remark if the difference is not larger than that of two executions of one commit; empty otherwise."""
+    spread = max(_measure_spread(facts) for facts in (before, after))
+    if not can_be_chance(before, after):
         return ()
-    executions = f"Two executions of the same commit differ by {format_count(round(spread), 'fault')}"
+    executions = f"Two executions of the same commit differ by {format_count(spread, 'fault')}"
     return (f"{executions}, so this difference can be chance: `faultwatch compare` measures as many as it takes.",)
+
+
+def can_be_chance(before: Facts, after: Facts) -> bool:
+    """Return whether the difference is at most twice as large as that of two executions of one commit."""
+    spread = max(_measure_spread(facts) for facts in (before, after))
+    return spread >= _MIN_SPREAD and 0 < abs(after.faults - before.faults) <= _MAX_CHANCE_FACTOR * spread
+
+
+def _measure_spread(facts: Facts) -> int:
+    """Return by how many faults the executions differ from which a profile has a count.
+
+    One was not recorded, in one each fault was recorded, and in one the stack of each fault, unless there are too many.
+    """
+    profile, counts = facts.profile, [facts.faults]
+    if profile.scope != "process" or profile.processes != 1:
+        return 0
+    if (count := profile.find_value("page-faults")) is not None:
+        counts.append(round(count))
+    stacks = profile.faults
+    # With less than half of the faults, the recording is incomplete.
+    if stacks is not None and stacks.period == 1 and not stacks.lost and 2 * stacks.samples >= facts.faults:
+        counts.append(stacks.samples)
+    return max(counts) - min(counts)
 
 
 def _relate_to_change(
@@ -321,6 +339,7 @@ def _relate_to_change(
     is_indirect = (
         # Pages of the program itself, and pages that the kernel took away, may be touched more often without a change.
         leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
+        and not can_be_chance(before, after)
         and _contains_all_changes(changed_lines)
         and is_change_indirect(profiles, changed_lines, growth)
         and not any(

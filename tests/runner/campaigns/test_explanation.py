@@ -10,7 +10,7 @@ from typing import NoReturn, cast
 import pytest
 
 from runner.campaigns.explanation import Judge, RegressedCase, explain_regression
-from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
+from runner.contract.diagnosis import AlteredDefinition, Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.explanation_text import describe_explanation
 from runner.errors import FaultwatchError
@@ -203,6 +203,17 @@ def test_a_change_that_acts_indirectly_is_said_to_do_so() -> None:
     assert text.startswith(
         "f at a.c:7 touches more: +5 faults. No changed line contributes notably to this or calls code that does: "
     )
+
+
+def test_what_the_change_alters_is_said_with_escaped_names() -> None:
+    part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=5, place="f at a.c:7", sentence="touches more")
+    definition = AlteredDefinition(name="LIMIT", place="a.h:3", use="f at a.c:6", is_only=True)
+    difference = Difference(before=0, after=5, parts=(part,), altered_definition=definition)
+    text = describe_explanation(Explanation(difference=difference), lambda word: f"<{word}>")
+    assert text.endswith(" The change alters only <LIMIT> (<a.h:3>), which <f at a.c:6> uses.")
+    files = Difference(before=0, after=5, parts=(part,), other_change="The change alters no source code, only a.conf.")
+    text = describe_explanation(Explanation(difference=files), lambda word: f"<{word}>")
+    assert text.endswith(" The change alters no source code, only <a.conf>.")
 
 
 def test_nothing_found_is_no_sentence() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from runner.cli.profile_difference_tables import show_causes
-from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
+from runner.contract.diagnosis import AlteredDefinition, Difference, DifferencePart, FaultCause
 
 
 def make_part(faults: int, place_faults: int = 0) -> DifferencePart:
@@ -40,3 +40,11 @@ def test_the_cpu_time_stands_beside_the_faults(capsys: pytest.CaptureFixture[str
     assert "−1,000 faults (1,000 → 0; CPU time 3.1 ms → 37.2 ms):" in capsys.readouterr().out.replace(
         "\N{NO-BREAK SPACE}", " "
     )
+
+
+def test_what_the_change_alters_stands_below_the_causes(capsys: pytest.CaptureFixture[str]) -> None:
+    definition = AlteredDefinition(name="grow", place="a.c:3", use="grow at a.c:3", is_own_line=True, is_function=True)
+    show_causes(Difference(before=0, after=9, parts=(make_part(9),), altered_definition=definition))
+    assert capsys.readouterr().out.endswith("  The change alters grow itself, at a.c:3.\n")
+    show_causes(Difference(before=0, after=9, parts=(make_part(9),), other_change="Besides, it alters a.conf."))
+    assert capsys.readouterr().out.endswith("  Besides, it alters a.conf.\n")

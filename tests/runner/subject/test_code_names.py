@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.subject.code_names import find_defined_names, find_function, is_function_name
+from runner.subject.code_names import begins_function, find_defined_names, find_function, is_function_name
 
 C_TEXT = """\
 #define SLAB 65536
@@ -66,6 +66,7 @@ def test_a_line_of_c_belongs_to_a_macro_a_constant_a_type_a_table_or_a_function(
         ("pub const BATCH: usize = 1024;", 1, ("BATCH",)),
         ("pub struct Posting {\n    pub word: u32,\n}", 2, ("Posting",)),
         ("type series struct {\n\tpoints [16]point\n}", 2, ("series",)),
+        ("type node[T any] struct {\n\tcount [64]int\n}", 2, ("node",)),
         ("const (\n\tchunk = 16\n)", 2, ("chunk",)),
         ("func (l *log) grow(n int) {\n\tl.n = n\n}", 2, ("grow",)),
         ("fn count<T>(values: &[T]) -> usize {\n    values.len()\n}", 2, ("count",)),
@@ -89,6 +90,29 @@ def test_the_function_around_a_line_is_known_also_for_the_line_in_which_it_begin
     assert find_function(["void add(struct list *list)", "{", "}"], 1) == "add"
     assert find_function(["void add(struct list *list);"], 1) == ""
     assert find_function(C, 0) == find_function(C, 1_000) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_beginning"),
+    [
+        ("func (p *parser) Parse(text string) int {", True),
+        ("static struct entry *Parse(const char *text)", True),
+        ("Parse(text)", True),
+        ("    def Parse(self, text):", True),
+        ("void Parse(const char *text);", False),
+        ("    Parse(text)", False),
+        ("    return Parse(text)", False),
+        ("    n := Parse(text)", False),
+        ("    p.Parse(text)", False),
+    ],
+)
+def test_where_a_function_begins_it_is_not_called(line: str, is_beginning: bool) -> None:
+    assert begins_function(line, "Parse") is is_beginning
+
+
+@pytest.mark.parametrize("text", ['import (\n\t"fmt"\n)', "defer func() {\n\tdone()\n}()"])
+def test_a_word_of_the_language_is_no_name(text: str) -> None:
+    assert find_defined_names(text.split("\n"), 2) == ()
 
 
 def test_a_function_is_told_from_other_definitions() -> None:

@@ -209,3 +209,11 @@ def test_a_change_of_very_many_lines_is_read_without_its_definitions(tmp_path: P
     git(tmp_path, "commit", "--quiet", "--message", "second")
     change = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD")
     assert (change.lines, change.definitions) == ({"a.c": ((1, 60_000),)}, ())
+
+
+def test_of_methods_with_the_same_name_it_is_unknown_which_one_a_line_calls(tmp_path: Path) -> None:
+    text = "class A:\n    def parse(self):\n        return 1\n\n\nclass B:\n    def parse(self):\n        return 2\n"
+    before = {"a.py": text, "b.py": "def work(a):\n    return a.parse()\n"}
+    change = commit_change(tmp_path, before, before | {"a.py": text.replace("return 2", "return 3")})
+    (definition,) = change.definitions
+    assert [(use.file, use.line, use.function) for use in definition.uses] == [("a.py", 8, "parse")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.contract.diagnosis import ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
 from runner.contract.explanation_text import describe_altered_definition
 from runner.contract.profile import Frame, Memory, Profile, Touch
+from runner.contract.report import Reading
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import GROW, MEMSET, READ, new, profiled
 
@@ -108,9 +109,9 @@ def test_a_change_without_source_code_is_described_by_its_files() -> None:
         ChangedFile(file="README.md", bytes_before=90, bytes_after=91),
     )
     difference = explain(*grown(), lines={"Makefile": ((1, 1),), "README.md": ((1, 1),)}, files=files)
-    assert difference.remarks == (
+    assert difference.other_change == (
         "The change alters no source code, only data/words.txt (1\N{NO-BREAK SPACE}KiB → 4\N{NO-BREAK SPACE}KiB) and "
-        "Makefile, which says how the program is built.",
+        "Makefile, which says how the program is built."
     )
 
 
@@ -118,16 +119,17 @@ def test_beside_source_code_other_files_are_named_only_if_no_code_explains_the_d
     files = (*FILES, ChangedFile(file="a.conf", bytes_before=9, bytes_after=9))
     lines = {"src/limits.h": ((7, 7),), "a.conf": ((1, 1),)}
     unexplained = explain(*grown(), define("A"), define("B"), lines=lines, files=files)
-    assert unexplained.remarks == ("Besides source code, the change alters a.conf.",)
+    assert unexplained.other_change == "Besides source code, the change alters a.conf."
+    tests = (*FILES, ChangedFile(file="tests/a.txt", bytes_before=9, bytes_after=9))
+    assert explain(*grown(), define("A"), define("B"), lines=lines, files=tests).other_change == ""
     explained = explain(*grown(), define("LIMIT", ("src/table.c", 12, "grow")), lines=lines, files=files)
-    assert explained.remarks == ()
+    assert explained.other_change == ""
 
 
 def test_a_change_of_comments_and_names_alone_is_said_to_be_one() -> None:
     difference = explain(*grown(), lines={}, files=(), is_cosmetic=True)
-    assert difference.remarks == (
-        "The change alters nothing but comments, spaces and names, so its code does the same as before.",
-    )
+    sentence = "The change alters nothing but comments, spaces and names, so its code does the same as before."
+    assert difference.other_change == sentence
 
 
 def test_a_use_is_linked_through_an_allocator_that_faults_for_its_function() -> None:
@@ -173,3 +175,28 @@ def test_a_changed_allocator_does_not_hide_what_its_caller_requests() -> None:
     only_allocator = explain(before, after, lines={"src/alloc.c": ((3, 3),)})
     assert only_allocator.changed_place is not None
     assert only_allocator.changed_place.place == "xmalloc at src/alloc.c:3"
+
+
+def test_a_difference_that_can_be_chance_is_not_due_to_one_of_several_definitions() -> None:
+    before, after = grown()
+    varying = after.model_copy(update={"readings": {"page-faults": Reading(value=100)}})
+    definitions = (define("LIMIT", ("src/table.c", 12, "grow")), define("OTHER"))
+    assert explain(before, after, *definitions).altered_definition is not None
+    assert explain(before, varying, *definitions).altered_definition is None
+    assert explain(before, varying, definitions[0]).altered_definition is not None
+
+
+def test_a_changed_line_that_faults_itself_comes_before_a_definition_that_its_function_uses() -> None:
+    other = GROW.model_copy(update={"line": 13})
+    frames = (GROW, READ, other)
+    before, after = (
+        profiled(new(number), new(number, other), stacks={(0,): number, (2,): number}).model_copy(
+            update={"frames": frames}
+        )
+        for number in (100, 900)
+    )
+    lines = {"src/limits.h": ((7, 7),), "src/table.c": ((12, 12),)}
+    difference = explain(before, after, define("entry", ("src/table.c", 9, "grow")), define("OTHER"), lines=lines)
+    assert difference.altered_definition is None
+    assert difference.changed_place is not None
+    assert difference.changed_place.faults == 800

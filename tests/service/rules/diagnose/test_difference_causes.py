@@ -656,3 +656,30 @@ def test_a_line_without_faults_in_an_unchanged_file_is_still_there() -> None:
     assert own is not None
     assert unknown.parts[0].place == own.parts[0].place == "read_all at src/file.c:40 (before)"
     assert elsewhere.parts[0].place == "read_all at src/file.c:40"
+
+
+def test_the_execution_whose_stacks_were_recorded_counts_as_well() -> None:
+    """The count without a recording can happen to be that of the first recording."""
+
+    def made(faults: int, n_stacks: int, *, period: int = 1) -> Profile:
+        made_profile = profiled(new(faults), stacks={(0,): faults})
+        assert made_profile.faults is not None
+        recorded = made_profile.faults.model_copy(update={"samples": n_stacks, "period": period})
+        readings = {"page-faults": Reading(value=faults)}
+        return made_profile.model_copy(update={"faults": recorded, "scope": "process", "readings": readings})
+
+    lines: dict[str, tuple[tuple[int, int], ...]] = {"src/table.c": ((99, 99),)}
+    varying, steady, sampled = (
+        diagnose_profile(DiagnosisRequest(profile=after, before=before, changed_lines=lines)).difference
+        for before, after in (
+            (made(200, 160), made(240, 240)),
+            (made(200, 200), made(240, 240)),
+            (made(200, 160, period=2), made(240, 240)),
+        )
+    )
+    assert varying is not None
+    assert steady is not None
+    assert sampled is not None
+    assert "can be chance" in varying.remarks[0]
+    assert not varying.is_indirect
+    assert not any("can be chance" in remark for remark in (*steady.remarks, *sampled.remarks))
