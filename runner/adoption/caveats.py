@@ -28,7 +28,7 @@ def describe_caveat(tried_command: TriedCommand, start_faults: int = 0) -> str:
     return _describe_missing_work(tried_command, start_faults)
 
 
-def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> str:  # noqa: PLR0911 - a kind of each
+def _describe_missing_work(tried_command: TriedCommand, start_faults: int) -> str:
     """Return why a command does little more than start; empty if nothing suggests that it does.
 
     Its input may add few faults to those of the start, or it may have no input at all. Tests and programs that compute
