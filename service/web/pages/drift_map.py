@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -27,6 +26,7 @@ from service.web.app_resources import get_database
 from service.web.charts.drift_map import (
     FULL_SIZE,
     DrawnMap,
+    LabelledDrift,
     MapSize,
     NamedEvents,
     choose_labelled_drifts,
@@ -158,12 +158,14 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     n_unmoved_changes = count_unmoved_changes(
         drift_map.list_successive_settings(session, subject_id), (event.settings for event in config_events)
     )
+    linked_events = drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells))
     named_events = NamedEvents(
-        events=drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells)),
+        events={event_id: _redact_settings(event) for event_id, event in linked_events.items()},
         labelled_drifts=[
-            labelled._replace(drift=drift) for labelled, drift in zip(labelled_drifts, shown_drifts, strict=True)
+            LabelledDrift(_redact_settings(labelled.event), drift)
+            for labelled, drift in zip(labelled_drifts, shown_drifts, strict=True)
         ],
-        config_events=_redact_settings(config_events),
+        config_events=[_redact_settings(event) for event in config_events],
         n_unmoved_changes=n_unmoved_changes,
     )
     return MapContent(arranged_map, linked_cells, named_events)
@@ -179,9 +181,9 @@ def _find_subject(session: Session, name: str | None) -> int | None:
     return row.id
 
 
-def _redact_settings(events: Sequence[MapEvent]) -> list[MapEvent]:
-    """Return events without the values of their settings if the caller may not see them."""
-    return [event.with_settings(tuple(redact_for_caller(list(event.settings)))) for event in events]
+def _redact_settings(event: MapEvent) -> MapEvent:
+    """Return an event without the values of its settings if the caller may not see them."""
+    return event.with_settings(tuple(redact_for_caller(list(event.settings))))
 
 
 def _list_cells(subject: str | None) -> list[MapCell]:

@@ -37,6 +37,18 @@ def test_a_drift_of_imported_results_offers_nothing_that_cannot_work(client: Fla
     assert "faultwatch " not in text
 
 
+def test_an_event_of_several_known_commits_says_how_to_find_the_one(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        measured = (0, 1, 2, 8, 9)
+        history.send(client, [history.report(number, IMPORTED) for number in measured])
+        events = client.get("/events.json?state=all").json["items"]
+        event = next(event for event in events if event["n_candidates"] > 1 and event["candidates_known"])
+        text = read(client, f"/events/{event['id']}")
+    assert "measure some of the candidates with the same tool, and import the results" in text
+    assert "--repo" not in text
+
+
 def test_a_drift_in_doubt_waits_for_no_run_of_a_host(client: FlaskClient) -> None:
     drifts = client.get("/api/v1/drifts").json["items"]
     doubtful = [drift for drift in drifts if drift["evidence"]["wants_rerun"]]

@@ -330,6 +330,14 @@ def test_no_link_of_the_menu_is_cut_off_whatever_the_font(service: str, opened: 
         assert links.evaluate_all("all => Math.max(...all.map(one => one.getBoundingClientRect().right))") <= edge
 
 
+def test_the_foot_of_a_page_is_one_line_on_a_desktop(measured: Watched) -> None:
+    page = measured.open("/hosts")
+    tops = page.evaluate(
+        "[...document.querySelectorAll('.foot .frame > *')].map((one) => one.getBoundingClientRect().top)"
+    )
+    assert max(tops) - min(tops) < 10, tops
+
+
 def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:
     page = measured.open("/series/1")
     kinds = "a[href], button:not(:disabled), input, select, canvas, summary"
