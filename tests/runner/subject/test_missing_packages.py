@@ -123,7 +123,7 @@ def test_a_java_that_may_be_too_new_is_not_too_old() -> None:
             "fypp is missing: run `pipx install fypp`",
         ),
         (
-            'Can\'t exec "autopoint": No such file or directory at /usr/share/autoconf/Autom4te/FileUtils.pm line 293.\n'
+            'Can\'t exec "autopoint": No such file or directory at /usr/share/autoconf/FileUtils.pm line 293.\n'
             "autoreconf: error: autopoint failed with exit status: 2\n",
             "autopoint is missing: apt install autopoint, or dnf install gettext-devel",
         ),
