@@ -18,6 +18,7 @@ from runner.adoption.input_files import (
     find_input_with_partner,
     find_other_input,
     find_source,
+    is_about_project,
     list_inputs,
     list_stand_ins,
 )
@@ -303,7 +304,14 @@ def _propose_documented_command(start_command: str, command: DocumentedCommand) 
         )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
-    return RunProposal(line, input_file=command.file, program=start_command, file_may_change=command.reads_changed_file)
+    is_input = not (command.is_substitute and is_about_project(command.file))
+    return RunProposal(
+        line,
+        input_file=command.file if is_input else "",
+        stand_in_file="" if is_input else command.file,
+        program=start_command,
+        file_may_change=command.reads_changed_file,
+    )
 
 
 def add_file_runs(

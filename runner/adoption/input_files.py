@@ -340,6 +340,13 @@ def is_about_project(file: str) -> bool:
     return _ABOUT_PROJECT.match(PurePosixPath(file).name) is not None
 
 
+def is_kept_as_input(file: str) -> bool:
+    """Return whether a project keeps a file among its benchmarks, examples or tests, as an input of its programs."""
+    return (
+        _may_be_input(file) and _is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in _BUILD_KINDS)
+    )
+
+
 def _may_be_input(file: str) -> bool:
     """Return whether a file may be a valid input, judging by its path, which must not need quotes in a shell."""
     if not is_plain_path(file) or not _get_kind(file) or is_third_party(file):

@@ -175,3 +175,35 @@ def test_whatever_a_document_says_no_argument_needs_quotes(text: str) -> None:
 @pytest.mark.parametrize("value", ["data/words.txt", "index/x"])
 def test_an_option_that_needs_quotes_is_in_no_command(option: str, value: str) -> None:
     assert find(f'sorter "{option}={value}" < data/words.txt') == []
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "kept_input", "stand_in"),
+    [
+        ("pack -c -i foo.txt -b 4m", "-c -i LICENSE -b 4m", "", "LICENSE"),
+        ("pack --input=foo.txt --level=3", "--input=LICENSE --level=3", "", "LICENSE"),
+        ("pack photo.ppm out.pk", "tests/a.ppm out.pk", "tests/a.ppm", ""),
+    ],
+)
+def test_a_file_that_only_the_reader_has_is_replaced_by_one_like_it(
+    line: str, arguments: str, kept_input: str, stand_in: str
+) -> None:
+    sources = listing({"README.md": f"    {line}\n", "LICENSE": "", "tests/a.ppm": "", "tests/b.c": ""}, "pack")
+    (command,) = list_documented_commands(sources, ["pack"])["pack"]
+    assert " ".join(command.arguments) == arguments
+    runs = [run for run in list_commands([BuiltProgram("pack")], sources) if run.command == f"./pack {arguments}"]
+    assert [(run.input_file, run.stand_in_file) for run in runs] == [(kept_input, stand_in)]
+
+
+@pytest.mark.parametrize(
+    "line", ["pack a.txt b.txt -v", "pack -i foo.zzz -v", "pack -i data/foo.txt -v", "pack b.c -v"]
+)
+def test_no_other_file_that_only_the_reader_has_is_replaced(line: str) -> None:
+    sources = listing({"README.md": f"    {line}\n", "LICENSE": "", "tests/a.c": ""}, "pack")
+    assert list_documented_commands(sources, ["pack"]) == {}
+
+
+def test_a_command_with_a_substitute_comes_after_those_with_their_own_files() -> None:
+    sources = listing({"README.md": "    pack foo.txt -v\n    pack tests/a.ppm\n", "LICENSE": "", "tests/a.ppm": ""})
+    first, second = list_documented_commands(sources, ["pack"])["pack"]
+    assert (first.file, second.file, second.is_substitute) == ("tests/a.ppm", "LICENSE", True)
