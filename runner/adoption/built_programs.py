@@ -239,7 +239,7 @@ def list_commands(
         key=lambda program: (_rank_program(program, project)[0], program.name not in documented_commands)
     )
     runs = [
-        _propose_documented_command(f"./{script}", command)
+        propose_documented_command(f"./{script}", command)
         for script in scripts
         for command in documented_commands.get(script, ())
     ]
@@ -272,7 +272,7 @@ def list_commands(
             continue
         is_for_users = rank in ranks_for_users
         documented_runs = [
-            _propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
+            propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
         ]
         runs += [run for run in documented_runs if not run.reads_text]
         file_runs = list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
@@ -294,7 +294,7 @@ def _list_wrapper_scripts(sources: Sources) -> list[str]:
     return [name for name in names if sources.read_text(name).startswith("#!")]
 
 
-def _propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
+def propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
     """Return a command of a document, in which the program is started from the top of the built tree."""
     line = " ".join((start_command, *command.arguments))
     if command.writer:

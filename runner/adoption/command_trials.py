@@ -22,6 +22,7 @@ from runner.adoption.built_programs import (
     find_built_programs,
     find_known_servers,
     list_commands,
+    propose_documented_command,
 )
 from runner.adoption.command_choice import (
     MAX_SECONDS,
@@ -32,6 +33,7 @@ from runner.adoption.command_choice import (
     may_ignore_file,
     works_on_folder,
 )
+from runner.adoption.documented_commands import list_help_commands
 from runner.adoption.exit_status import accept_result_status, contains_most_words
 from runner.adoption.help_options import list_shorter_options, list_single_thread_options
 from runner.adoption.input_files import find_input_folder, list_inputs, list_similar_inputs, list_stand_ins
@@ -358,8 +360,8 @@ class FirstMeasurement:
         """Yield the given commands, and commands that the results of a program's earlier commands suggest.
 
         These come just before the program's commands that only print a version or the usage: the input that causes
-        the most faults, a folder of inputs for a program that works on the folder in which it starts, and subcommands,
-        which are read from the help, for a program that has refused every file.
+        the most faults, a folder of inputs for a program that works on the folder in which it starts, and subcommands
+        and examples, which are read from the help, for a program that has refused every file.
 
         Parameters
         ----------
@@ -389,6 +391,8 @@ class FirstMeasurement:
                 asking = replace(run, command=f"{start_command} --help")
                 answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
                 yield from list_subcommand_runs(start_command, answer.output, file_runs)
+                examples = list_help_commands(self.sources, program, answer.output)
+                yield from (propose_documented_command(start_command, example) for example in examples)
             yield run
 
     def _find_heaviest_input(

@@ -23,8 +23,8 @@ _MAX_DOCUMENTS = 20
 _MAX_LINE_CHARACTERS, _MAX_WORDS = 400, 24
 _MAX_COMMANDS = 4
 """The largest number of commands that are returned for a program."""
-_LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
-"""What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
+_LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*|(?:e\.?g|ex(?:ample)?s?)[:.]+\s+)?(?:[$%>#]\s+)?", re.IGNORECASE)
+"""What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt, "e.g."."""
 _VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
 _LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+|go run"
 _BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
@@ -39,6 +39,7 @@ _PLACEHOLDER = "..."
 _VARIABLE_FOLDER = re.compile(r"(?:\$\{?\w+\}?|\$\(\w+\)|~|\.{1,2}|/?path/to)/")
 """A folder at the beginning of a path that stands for a folder of the project."""
 _OUTPUT_OPTION = re.compile(r"-(?:[oOSw]|-?\w*(?:out|save|write|model|prefix|dest)[\w-]*)", re.IGNORECASE)
+_INPUT_OPTION = re.compile(r"--?i(?:n(?:put[\w-]*|file)?)?", re.IGNORECASE)
 _REDIRECTION = re.compile(r"(?:[12&]?>>?|(?P<sign><))(?P<target>&?[^<>&]*)$")
 _FILE_NAME = re.compile(r"[\w.+-]*\.[a-zA-Z]\w*")
 _TEXT_SUFFIXES = frozenset({".txt", ".text", ".log", ".md"})
@@ -104,8 +105,7 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         folder = PurePosixPath(document).parent
         for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
-            words = _split_words(text)
-            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
+            command = _parse_command(text, writer, folder, finder)
             if command and command.file not in programs:
                 found[program][command] = None
     return {
@@ -115,6 +115,20 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         for program, commands in found.items()
         if commands
     }
+
+
+def list_help_commands(sources: Sources, program: str, help_text: str) -> list[DocumentedCommand]:
+    """Return the commands that the help of a program shows as examples, as those that documents show.
+
+    Parameters
+    ----------
+    program
+        The path of the program.
+    """
+    finder, top = _FileFinder(sources), PurePosixPath()
+    texts = _list_command_texts(help_text, {PurePosixPath(program).name})
+    commands = (_parse_command(text, writer, top, finder) for _, writer, text in texts)
+    return list(dict.fromkeys(command for command in commands if command and command.file))[:_MAX_COMMANDS]
 
 
 class _FileFinder:
@@ -217,6 +231,20 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
                     yield name, writer, reader
 
 
+def _parse_command(text: str, writer: str, folder: PurePosixPath, finder: _FileFinder) -> DocumentedCommand | None:
+    """Return a command line, which begins with its program, as a command; None if it cannot be executed as it stands.
+
+    Parameters
+    ----------
+    writer
+        The command that writes what the program reads; empty if there is none.
+    folder
+        The folder of the document.
+    """
+    words = _split_words(text)
+    return _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
+
+
 def _split_words(text: str) -> list[str]:
     """Return the words of a command without comments, and up to a pipe; empty if quotes are not closed."""
     try:
@@ -309,7 +337,8 @@ def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
     value
         The word, or the value in a word such as ``--input=VALUE``.
     option
-        The option in this word, or else the word before it; the last word of a command is taken for a file to write.
+        The option in this word, or else the word before it. The last word of a command is taken for a file to write,
+        unless its option says that it is read.
     """
     if value.startswith("-") or _NUMBER.fullmatch(value):
         return False
@@ -317,4 +346,4 @@ def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
         return True  # Even a file to write would need its folder.
     if not _FILE_NAME.fullmatch(value):
         return False
-    return not (is_last or _OUTPUT_OPTION.fullmatch(option))
+    return bool(_INPUT_OPTION.fullmatch(option)) or not (is_last or _OUTPUT_OPTION.fullmatch(option))

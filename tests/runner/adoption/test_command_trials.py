@@ -681,7 +681,7 @@ def try_file_runs(
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
+    first.sources = getattr(FirstMeasurement, "sources", listing({}))
     return [tried.run.command for tried in first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)]
 
 
@@ -728,6 +728,18 @@ def test_the_subcommands_of_a_program_are_tried_where_it_refuses_each_file(monke
     usage = replace(works, prints_usage=True)
     tried = try_file_runs({"./x t/a": usage, "./x sort t/a": works}, monkeypatch, *runs, help_text=help_text)
     assert "./x sort t/a" in tried, "it only prints its usage"
+
+
+def test_the_examples_in_the_help_of_a_program_are_tried_where_it_refuses_each_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_trials, "list_subcommand_runs", lambda *_: [])
+    runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
+    help_text = "x packs files.\n   -i <file>\nEG. x -c -i foo.txt -o none -b 4m\n"
+    assert try_file_runs({}, monkeypatch, *runs, help_text=help_text)[-2:] == [FROM_INPUT, "./x --help"]
+    monkeypatch.setattr(FirstMeasurement, "sources", listing({"LICENSE": ""}), raising=False)
+    tried = try_file_runs({}, monkeypatch, *runs, help_text=help_text)
+    assert "./x -c -i LICENSE -o none -b 4m" in tried
 
 
 def test_a_program_that_does_not_open_its_file_gets_it_as_its_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.adoption.built_programs import BuiltProgram, list_commands
-from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
+from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands, list_help_commands
 from runner.adoption.sources import is_plain_path
 from tests.runner.adoption.listings import listing
 
@@ -207,3 +207,13 @@ def test_a_command_with_a_substitute_comes_after_those_with_their_own_files() ->
     sources = listing({"README.md": "    pack foo.txt -v\n    pack tests/a.ppm\n", "LICENSE": "", "tests/a.ppm": ""})
     first, second = list_documented_commands(sources, ["pack"])["pack"]
     assert (first.file, second.file, second.is_substitute) == ("tests/a.ppm", "LICENSE", True)
+
+
+@pytest.mark.parametrize("start", ["EG. ", "e.g. ", "Example: ", "  ex: $ ", "$ "])
+def test_the_help_of_a_program_shows_commands_too(start: str) -> None:
+    sources = listing({"LICENSE": "", "tests/a.ppm": ""})
+    help_text = f"Usage: pack <options>\n   --input=<name>\n{start}pack -c -i foo.txt\npack --help\n"
+    (command,) = list_help_commands(sources, "build/pack", help_text)
+    assert (command.arguments, command.is_substitute) == (("-c", "-i", "LICENSE"), True)
+    (command,) = list_help_commands(sources, "bin/example", "example tests/a.ppm\n")
+    assert command.file == "tests/a.ppm", "the word is its name"
