@@ -126,7 +126,10 @@ def list_help_commands(sources: Sources, program: str, help_text: str) -> list[D
         The path of the program.
     """
     finder, top = _FileFinder(sources), PurePosixPath()
-    texts = _list_command_texts(help_text, {PurePosixPath(program).name})
+    name = PurePosixPath(program).name
+    # The help of a variant, such as pack_static, shows the name of the usual program.
+    names = {name, *(name.rpartition(separator)[0] for separator in "_-")} - {""}
+    texts = _list_command_texts(help_text, names)
     commands = (_parse_command(text, writer, top, finder) for _, writer, text in texts)
     return list(dict.fromkeys(command for command in commands if command and command.file))[:_MAX_COMMANDS]
 

@@ -215,5 +215,6 @@ def test_the_help_of_a_program_shows_commands_too(start: str) -> None:
     help_text = f"Usage: pack <options>\n   --input=<name>\n{start}pack -c -i foo.txt\npack --help\n"
     (command,) = list_help_commands(sources, "build/pack", help_text)
     assert (command.arguments, command.is_substitute) == (("-c", "-i", "LICENSE"), True)
+    assert list_help_commands(sources, "build/pack_static", help_text) == [command]
     (command,) = list_help_commands(sources, "bin/example", "example tests/a.ppm\n")
     assert command.file == "tests/a.ppm", "the word is its name"
