@@ -50,6 +50,7 @@ from runner.adoption.own_code import count_memory_faults, executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import (
     find_missing_code,
+    find_missing_library,
     find_missing_module,
     find_only_error,
     find_unopened_files,
@@ -70,7 +71,7 @@ from runner.adoption.server_proposals import (
     replace_file_by_folder,
 )
 from runner.adoption.size_arguments import list_size_arguments
-from runner.adoption.sources import Sources
+from runner.adoption.sources import Sources, is_plain_path
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
@@ -93,6 +94,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.subject.session_tree_restorer import restore_tree
 from runner.system.regular_file import read_regular
+from runner.system.tree_walk import walk_tree
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 from runner.workload.placeholders import escape_braces
@@ -454,6 +456,11 @@ class FirstMeasurement:
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried_command = self._try_run(proposal, run, tree)
+        library_folder = _find_library_folder(tree, find_missing_library(tried_command.problem))
+        if library_folder and not run.environment:
+            # The makefile expects its library to be installed before the program is started.
+            run = replace(run, environment={"LD_LIBRARY_PATH": library_folder})
+            tried_command = self._try_run(proposal, run, tree)
         accepted_run = accept_result_status(run, tried_command.problem, lambda: self._prints_file(proposal, run, tree))
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
@@ -1010,6 +1017,13 @@ def _get_size(file: Path) -> int:
         return file.lstat().st_size
     except OSError:
         return 0
+
+
+def _find_library_folder(tree: Path, library: str) -> str:
+    """Return the folder of a built tree that contains a shared library; empty if there is none, or no name is given."""
+    files = (entry.path for entry in walk_tree(tree) if entry.name == library) if library else ()
+    folders = sorted(os.path.relpath(Path(file).parent, tree) for file in files)
+    return next(filter(is_plain_path, folders), "")
 
 
 def _read_text(file: Path) -> str:

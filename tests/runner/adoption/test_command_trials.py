@@ -464,6 +464,24 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+@pytest.mark.parametrize(("folder", "command"), [("lib", "./x t/a"), ("two words", "")])
+def test_a_program_that_does_not_find_its_own_library_is_told_where_it_is(
+    folder: str, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "libx.so.1").write_bytes(b"")
+    problem = "./x: error while loading shared libraries: libx.so.1: cannot open shared object file"
+
+    def try_run(_: object, __: object, run: RunProposal, ___: Path) -> TriedCommand:
+        found = run.environment == {"LD_LIBRARY_PATH": "lib"}
+        return TriedCommand(run, (90, 90) if found else (), "" if found else problem)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    result = first._try_program_or_server(BuildProposal("Make", "make"), WITH_FILE, tmp_path)
+    assert (result.run.command if result.faults else "") == command
+
+
 def test_a_test_that_takes_too_long_is_not_started_in_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     test = RunProposal("build/x_test", may_do_nothing=True, is_test=True, program="build/x_test")
     in_folder = replace(test, command="sh -c 'cd build && exec ./x_test'")
