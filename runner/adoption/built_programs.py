@@ -18,6 +18,7 @@ from runner.adoption.input_files import (
     find_input_with_partner,
     find_other_input,
     find_source,
+    is_about_project,
     list_inputs,
     list_stand_ins,
 )
@@ -238,7 +239,7 @@ def list_commands(
         key=lambda program: (_rank_program(program, project)[0], program.name not in documented_commands)
     )
     runs = [
-        _propose_documented_command(f"./{script}", command)
+        propose_documented_command(f"./{script}", command)
         for script in scripts
         for command in documented_commands.get(script, ())
     ]
@@ -271,7 +272,7 @@ def list_commands(
             continue
         is_for_users = rank in ranks_for_users
         documented_runs = [
-            _propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
+            propose_documented_command(start_command, command) for command in documented_commands.get(program.name, ())
         ]
         runs += [run for run in documented_runs if not run.reads_text]
         file_runs = list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
@@ -293,7 +294,7 @@ def _list_wrapper_scripts(sources: Sources) -> list[str]:
     return [name for name in names if sources.read_text(name).startswith("#!")]
 
 
-def _propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
+def propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
     """Return a command of a document, in which the program is started from the top of the built tree."""
     line = " ".join((start_command, *command.arguments))
     if command.writer:
@@ -303,7 +304,14 @@ def _propose_documented_command(start_command: str, command: DocumentedCommand) 
         )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
-    return RunProposal(line, input_file=command.file, program=start_command, file_may_change=command.reads_changed_file)
+    is_input = not (command.is_substitute and is_about_project(command.file))
+    return RunProposal(
+        line,
+        input_file=command.file if is_input else "",
+        stand_in_file="" if is_input else command.file,
+        program=start_command,
+        file_may_change=command.reads_changed_file,
+    )
 
 
 def add_file_runs(

@@ -22,6 +22,7 @@ from runner.adoption.built_programs import (
     find_built_programs,
     find_known_servers,
     list_commands,
+    propose_documented_command,
 )
 from runner.adoption.command_choice import (
     MAX_SECONDS,
@@ -32,6 +33,7 @@ from runner.adoption.command_choice import (
     may_ignore_file,
     works_on_folder,
 )
+from runner.adoption.documented_commands import list_help_commands
 from runner.adoption.exit_status import accept_result_status, contains_most_words
 from runner.adoption.help_options import list_shorter_options, list_single_thread_options
 from runner.adoption.input_files import find_input_folder, list_inputs, list_similar_inputs, list_stand_ins
@@ -48,6 +50,7 @@ from runner.adoption.own_code import count_memory_faults, executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import (
     find_missing_code,
+    find_missing_library,
     find_missing_module,
     find_only_error,
     find_unopened_files,
@@ -68,7 +71,7 @@ from runner.adoption.server_proposals import (
     replace_file_by_folder,
 )
 from runner.adoption.size_arguments import list_size_arguments
-from runner.adoption.sources import Sources
+from runner.adoption.sources import Sources, is_plain_path
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
@@ -91,6 +94,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.subject.session_tree_restorer import restore_tree
 from runner.system.regular_file import read_regular
+from runner.system.tree_walk import walk_tree
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 from runner.workload.placeholders import escape_braces
@@ -358,8 +362,8 @@ class FirstMeasurement:
         """Yield the given commands, and commands that the results of a program's earlier commands suggest.
 
         These come just before the program's commands that only print a version or the usage: the input that causes
-        the most faults, a folder of inputs for a program that works on the folder in which it starts, and subcommands,
-        which are read from the help, for a program that has refused every file.
+        the most faults, a folder of inputs for a program that works on the folder in which it starts, and subcommands
+        and examples, which are read from the help, for a program that has refused every file.
 
         Parameters
         ----------
@@ -389,6 +393,8 @@ class FirstMeasurement:
                 asking = replace(run, command=f"{start_command} --help")
                 answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
                 yield from list_subcommand_runs(start_command, answer.output, file_runs)
+                examples = list_help_commands(self.sources, program, answer.output)
+                yield from (propose_documented_command(start_command, example) for example in examples)
             yield run
 
     def _find_heaviest_input(
@@ -450,6 +456,11 @@ class FirstMeasurement:
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried_command = self._try_run(proposal, run, tree)
+        library_folder = _find_library_folder(tree, find_missing_library(tried_command.problem))
+        if library_folder and not run.environment:
+            # The makefile expects its library to be installed before the program is started.
+            run = replace(run, environment={"LD_LIBRARY_PATH": library_folder})
+            tried_command = self._try_run(proposal, run, tree)
         accepted_run = accept_result_status(run, tried_command.problem, lambda: self._prints_file(proposal, run, tree))
         if accepted_run:
             return self._try_run(proposal, accepted_run, tree)
@@ -1006,6 +1017,13 @@ def _get_size(file: Path) -> int:
         return file.lstat().st_size
     except OSError:
         return 0
+
+
+def _find_library_folder(tree: Path, library: str) -> str:
+    """Return the folder of a built tree that contains a shared library; empty if there is none, or no name is given."""
+    files = (entry.path for entry in walk_tree(tree) if entry.name == library) if library else ()
+    folders = sorted(os.path.relpath(Path(file).parent, tree) for file in files)
+    return next(filter(is_plain_path, folders), "")
 
 
 def _read_text(file: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from runner.adoption.input_files import is_about_project
+from runner.adoption.input_files import is_about_project, is_kept_as_input, list_stand_ins
 from runner.adoption.sources import MAX_DEPTH, Sources, is_plain_path, is_third_party
 
 _DOCUMENT_NAME = re.compile(
@@ -23,8 +23,8 @@ _MAX_DOCUMENTS = 20
 _MAX_LINE_CHARACTERS, _MAX_WORDS = 400, 24
 _MAX_COMMANDS = 4
 """The largest number of commands that are returned for a program."""
-_LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*)?(?:[$%>#]\s+)?")
-"""What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt."""
+_LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*|(?:e\.?g|ex(?:ample)?s?)[:.]+\s+)?(?:[$%>#]\s+)?", re.IGNORECASE)
+"""What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt, "e.g."."""
 _VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
 _LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+|go run"
 _BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
@@ -39,8 +39,11 @@ _PLACEHOLDER = "..."
 _VARIABLE_FOLDER = re.compile(r"(?:\$\{?\w+\}?|\$\(\w+\)|~|\.{1,2}|/?path/to)/")
 """A folder at the beginning of a path that stands for a folder of the project."""
 _OUTPUT_OPTION = re.compile(r"-(?:[oOSw]|-?\w*(?:out|save|write|model|prefix|dest)[\w-]*)", re.IGNORECASE)
+_INPUT_OPTION = re.compile(r"--?i(?:n(?:put[\w-]*|file)?)?", re.IGNORECASE)
 _REDIRECTION = re.compile(r"(?:[12&]?>>?|(?P<sign><))(?P<target>&?[^<>&]*)$")
 _FILE_NAME = re.compile(r"[\w.+-]*\.[a-zA-Z]\w*")
+_TEXT_SUFFIXES = frozenset({".txt", ".text", ".log", ".md"})
+"""Suffixes of files that any text can take the place of."""
 _STRANGE_WORD = re.compile(
     r"(?:un)?install|publish|push|upload|deploy|login|serve|server|daemon|remove|delete|rm|clean|https?:.*",
     re.IGNORECASE,
@@ -67,6 +70,8 @@ class DocumentedCommand(Struct, frozen=True):
         The command that writes the text which it reads, such as ``echo word``; empty if there is none.
     reads_changed_file
         Whether one of its files has changed lately, so that a later change may move its count.
+    is_substitute
+        Whether the file takes the place of one that only the reader of the document has.
     """
 
     arguments: tuple[str, ...]
@@ -74,14 +79,15 @@ class DocumentedCommand(Struct, frozen=True):
     standard_input: str = ""
     writer: str = ""
     reads_changed_file: bool = False
+    is_substitute: bool = False
 
 
 def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[str, list[DocumentedCommand]]:
     """Return the commands that documents of the project show for its programs, by program, in their order.
 
-    Those with a file that has changed lately come last. Only commands with a file of the project, with a text that
-    ``echo`` writes, or with the sizes of a computation are returned, and none with a placeholder or with another file
-    to read.
+    Those with a file that has changed lately come last, and after them those in which a file of the project takes the
+    place of a single one that only the reader has. Only commands with a file of the project, with a text that ``echo``
+    writes, or with the sizes of a computation are returned, and none with a placeholder or with another file to read.
 
     Parameters
     ----------
@@ -99,15 +105,33 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         folder = PurePosixPath(document).parent
         for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
-            words = _split_words(text)
-            command = _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
+            command = _parse_command(text, writer, folder, finder)
             if command and command.file not in programs:
                 found[program][command] = None
     return {
-        program: sorted(commands, key=lambda command: command.reads_changed_file)[:_MAX_COMMANDS]
+        program: sorted(commands, key=lambda command: (command.is_substitute, command.reads_changed_file))[
+            :_MAX_COMMANDS
+        ]
         for program, commands in found.items()
         if commands
     }
+
+
+def list_help_commands(sources: Sources, program: str, help_text: str) -> list[DocumentedCommand]:
+    """Return the commands that the help of a program shows as examples, as those that documents show.
+
+    Parameters
+    ----------
+    program
+        The path of the program.
+    """
+    finder, top = _FileFinder(sources), PurePosixPath()
+    name = PurePosixPath(program).name
+    # The help of a variant, such as pack_static, shows the name of the usual program.
+    names = {name, *(name.rpartition(separator)[0] for separator in "_-")} - {""}
+    texts = _list_command_texts(help_text, names)
+    commands = (_parse_command(text, writer, top, finder) for _, writer, text in texts)
+    return list(dict.fromkeys(command for command in commands if command and command.file))[:_MAX_COMMANDS]
 
 
 class _FileFinder:
@@ -141,6 +165,17 @@ class _FileFinder:
             file for file in self._paths_by_name.get(path.rpartition("/")[2], ()) if f"/{file}".endswith(f"/{path}")
         ]
         return self._accept(matches[0]) if len(matches) == 1 else ""
+
+    def find_substitute(self, name: str) -> str:
+        """Return the file of the project that takes the place of a missing one; empty if none is like it.
+
+        It is an input with the same suffix, or for a text the license.
+        """
+        suffix = PurePosixPath(name).suffix.lower()
+        inputs = [file for file in self._sources.files if suffix and file.endswith(suffix) and is_kept_as_input(file)]
+        unchanged_inputs = [file for file in inputs if not self.has_changed(file)]
+        stand_ins = list_stand_ins(self._sources) if suffix in _TEXT_SUFFIXES else []
+        return next(iter([*unchanged_inputs, *inputs, *stand_ins]), "")
 
     def is_prefix_of_files(self, path: str) -> bool:
         """Return whether several files begin with a path and a dot, as the files of an index do."""
@@ -199,6 +234,20 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
                     yield name, writer, reader
 
 
+def _parse_command(text: str, writer: str, folder: PurePosixPath, finder: _FileFinder) -> DocumentedCommand | None:
+    """Return a command line, which begins with its program, as a command; None if it cannot be executed as it stands.
+
+    Parameters
+    ----------
+    writer
+        The command that writes what the program reads; empty if there is none.
+    folder
+        The folder of the document.
+    """
+    words = _split_words(text)
+    return _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
+
+
 def _split_words(text: str) -> list[str]:
     """Return the words of a command without comments, and up to a pipe; empty if quotes are not closed."""
     try:
@@ -229,6 +278,7 @@ def _parse_arguments(
     arguments: list[str] = []
     files: list[str] = []
     standard_input = previous = ""
+    is_substitute = False
     remaining_words = iter(words)
     for word in remaining_words:
         redirection = _REDIRECTION.match(word)
@@ -248,15 +298,26 @@ def _parse_arguments(
             arguments.append(f"{option}{separator}{file}")
         elif finder.is_prefix_of_files(value):
             arguments.append(word)
-        elif _needs_something_else(word) or _may_be_missing_file(value, option or previous, is_last=word is words[-1]):
+        elif _needs_something_else(word):
             return None
+        elif _may_be_missing_file(value, option or previous, is_last=word is words[-1]):
+            file = "" if files or "/" in value else finder.find_substitute(value)
+            if not file:
+                return None
+            is_substitute = True
+            files.append(file)
+            arguments.append(f"{option}{separator}{file}")
         else:
             arguments.append(word)
         previous = word
     file = next(iter(files), standard_input)
     has_work = bool(file or writer) or _gives_sizes(arguments)
     reads_changed_file = any(map(finder.has_changed, (*files, standard_input)))
-    return DocumentedCommand(tuple(arguments), file, standard_input, writer, reads_changed_file) if has_work else None
+    return (
+        DocumentedCommand(tuple(arguments), file, standard_input, writer, reads_changed_file, is_substitute)
+        if has_work
+        else None
+    )
 
 
 def _gives_sizes(arguments: Sequence[str]) -> bool:
@@ -279,7 +340,8 @@ def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
     value
         The word, or the value in a word such as ``--input=VALUE``.
     option
-        The option in this word, or else the word before it; the last word of a command is taken for a file to write.
+        The option in this word, or else the word before it. The last word of a command is taken for a file to write,
+        unless its option says that it is read.
     """
     if value.startswith("-") or _NUMBER.fullmatch(value):
         return False
@@ -287,4 +349,4 @@ def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:
         return True  # Even a file to write would need its folder.
     if not _FILE_NAME.fullmatch(value):
         return False
-    return not (is_last or _OUTPUT_OPTION.fullmatch(option))
+    return bool(_INPUT_OPTION.fullmatch(option)) or not (is_last or _OUTPUT_OPTION.fullmatch(option))

@@ -31,6 +31,8 @@ _MAX_LARGE_LATER_FILES = 2
 """How many places are kept for the largest files of other folders than the best one, such as the tests."""
 _MAX_SIMILAR_FILES = 60
 """How many files are executed once to find the one that causes the most faults."""
+_STARTS_PROGRAMS = re.compile(r"(?<![a-z])(?:spawn|popen|fork|subprocess|os[./:]execute|execv[pe]{0,2})(?![a-z])")
+"""What a script calls to start another program."""
 _MAX_DATA_FILES = 2
 """The largest number of files of the most frequent other kind to try."""
 _MAX_INPUT_BYTES = 8 << 20
@@ -172,7 +174,8 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
 def list_similar_inputs(sources: Sources, file: str, get_size: Callable[[str], int]) -> list[str]:
     """Return the other inputs of a file's kind, the largest first; those that the newest commits changed are left out.
 
-    How large a file is does not show how much work it causes: a short script may do much.
+    Scripts that start other programs are left out too, because the faults of these would be counted. How large a file
+    is does not show how much work it causes: a short script may do much.
 
     Parameters
     ----------
@@ -188,6 +191,7 @@ def list_similar_inputs(sources: Sources, file: str, get_size: Callable[[str], i
         and _is_in_input_folder(other)
         and other not in sources.changed_files
         and 0 < get_size(other) <= _MAX_INPUT_BYTES
+        and not _STARTS_PROGRAMS.search(sources.read_text(other))
     ]
     return sorted(similar_files, key=lambda other: (-get_size(other), other))[:_MAX_SIMILAR_FILES]
 
@@ -338,6 +342,13 @@ def _is_page(file: str) -> bool:
 def is_about_project(file: str) -> bool:
     """Return whether a file is about the project itself, such as its README, and changes with it."""
     return _ABOUT_PROJECT.match(PurePosixPath(file).name) is not None
+
+
+def is_kept_as_input(file: str) -> bool:
+    """Return whether a project keeps a file among its benchmarks, examples or tests, as an input of its programs."""
+    return (
+        _may_be_input(file) and _is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in _BUILD_KINDS)
+    )
 
 
 def _may_be_input(file: str) -> bool:

@@ -26,6 +26,7 @@ _MISSING_CODE = re.compile(
     r"|\berror while loading shared libraries: ([^\s:]+)|\bCould not find or load main class (\S+)"
 )
 """What Python, Node.js, the dynamic linker and Java print about code that they do not find."""
+_MISSING_LIBRARY = re.compile(r"\berror while loading shared libraries: ([\w.+-]+):")
 _MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 
 
@@ -74,6 +75,12 @@ def find_missing_module(text: str) -> tuple[str, str]:
     """
     match = _MISSING_MODULE.search(text)
     return (match[1].partition(".")[0], match[0].strip()) if match else ("", "")
+
+
+def find_missing_library(text: str) -> str:
+    """Return the shared library that the dynamic linker does not find; empty if it names none."""
+    match = _MISSING_LIBRARY.search(text)
+    return match[1] if match else ""
 
 
 def find_missing_code(text: str) -> str:

@@ -18,8 +18,9 @@ _MISSING_TOOL_PATTERNS = (
     re.compile(r"^(?:\S+: (?:line )?(?:\d+: )?)?([\w.+-]{1,60}): (?:command )?not found$"),
     re.compile(r"^(?:\S*/)?env: [‘'\"]?([\w.+-]{1,60})[’'\"]?: No such file or directory$"),
     re.compile(r"^make(?:\[\d+\])?: ([\w.+-]{1,60}): No such file or directory$"),
+    re.compile(r"^Can't exec \"([\w.+-]{1,60})\": No such file or directory\b"),
 )
-"""Lines that shells, ``env`` and make print about a missing program."""
+"""Lines that shells, ``env``, make and the Perl scripts of Autotools print about a missing program."""
 _SEARCHED_LINES = 50
 """How many lines at the end of a log are searched for such a line: a build ends soon after it."""
 

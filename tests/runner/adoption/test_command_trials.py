@@ -464,6 +464,24 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
+@pytest.mark.parametrize(("folder", "command"), [("lib", "./x t/a"), ("two words", "")])
+def test_a_program_that_does_not_find_its_own_library_is_told_where_it_is(
+    folder: str, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "libx.so.1").write_bytes(b"")
+    problem = "./x: error while loading shared libraries: libx.so.1: cannot open shared object file"
+
+    def try_run(_: object, __: object, run: RunProposal, ___: Path) -> TriedCommand:
+        found = run.environment == {"LD_LIBRARY_PATH": "lib"}
+        return TriedCommand(run, (90, 90) if found else (), "" if found else problem)
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    result = first._try_program_or_server(BuildProposal("Make", "make"), WITH_FILE, tmp_path)
+    assert (result.run.command if result.faults else "") == command
+
+
 def test_a_test_that_takes_too_long_is_not_started_in_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     test = RunProposal("build/x_test", may_do_nothing=True, is_test=True, program="build/x_test")
     in_folder = replace(test, command="sh -c 'cd build && exec ./x_test'")
@@ -681,7 +699,7 @@ def try_file_runs(
     monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
+    first.sources = getattr(FirstMeasurement, "sources", listing({}))
     return [tried.run.command for tried in first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)]
 
 
@@ -728,6 +746,18 @@ def test_the_subcommands_of_a_program_are_tried_where_it_refuses_each_file(monke
     usage = replace(works, prints_usage=True)
     tried = try_file_runs({"./x t/a": usage, "./x sort t/a": works}, monkeypatch, *runs, help_text=help_text)
     assert "./x sort t/a" in tried, "it only prints its usage"
+
+
+def test_the_examples_in_the_help_of_a_program_are_tried_where_it_refuses_each_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_trials, "list_subcommand_runs", lambda *_: [])
+    runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
+    help_text = "x packs files.\n   -i <file>\nEG. x -c -i foo.txt -o none -b 4m\n"
+    assert try_file_runs({}, monkeypatch, *runs, help_text=help_text)[-2:] == [FROM_INPUT, "./x --help"]
+    monkeypatch.setattr(FirstMeasurement, "sources", listing({"LICENSE": ""}), raising=False)
+    tried = try_file_runs({}, monkeypatch, *runs, help_text=help_text)
+    assert "./x -c -i LICENSE -o none -b 4m" in tried
 
 
 def test_a_program_that_does_not_open_its_file_gets_it_as_its_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.adoption.built_programs import BuiltProgram, list_commands
-from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands
+from runner.adoption.documented_commands import DocumentedCommand, list_documented_commands, list_help_commands
 from runner.adoption.sources import is_plain_path
 from tests.runner.adoption.listings import listing
 
@@ -175,3 +175,46 @@ def test_whatever_a_document_says_no_argument_needs_quotes(text: str) -> None:
 @pytest.mark.parametrize("value", ["data/words.txt", "index/x"])
 def test_an_option_that_needs_quotes_is_in_no_command(option: str, value: str) -> None:
     assert find(f'sorter "{option}={value}" < data/words.txt') == []
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "kept_input", "stand_in"),
+    [
+        ("pack -c -i foo.txt -b 4m", "-c -i LICENSE -b 4m", "", "LICENSE"),
+        ("pack --input=foo.txt --level=3", "--input=LICENSE --level=3", "", "LICENSE"),
+        ("pack photo.ppm out.pk", "tests/a.ppm out.pk", "tests/a.ppm", ""),
+    ],
+)
+def test_a_file_that_only_the_reader_has_is_replaced_by_one_like_it(
+    line: str, arguments: str, kept_input: str, stand_in: str
+) -> None:
+    sources = listing({"README.md": f"    {line}\n", "LICENSE": "", "tests/a.ppm": "", "tests/b.c": ""}, "pack")
+    (command,) = list_documented_commands(sources, ["pack"])["pack"]
+    assert " ".join(command.arguments) == arguments
+    runs = [run for run in list_commands([BuiltProgram("pack")], sources) if run.command == f"./pack {arguments}"]
+    assert [(run.input_file, run.stand_in_file) for run in runs] == [(kept_input, stand_in)]
+
+
+@pytest.mark.parametrize(
+    "line", ["pack a.txt b.txt -v", "pack -i foo.zzz -v", "pack -i data/foo.txt -v", "pack b.c -v"]
+)
+def test_no_other_file_that_only_the_reader_has_is_replaced(line: str) -> None:
+    sources = listing({"README.md": f"    {line}\n", "LICENSE": "", "tests/a.c": ""}, "pack")
+    assert list_documented_commands(sources, ["pack"]) == {}
+
+
+def test_a_command_with_a_substitute_comes_after_those_with_their_own_files() -> None:
+    sources = listing({"README.md": "    pack foo.txt -v\n    pack tests/a.ppm\n", "LICENSE": "", "tests/a.ppm": ""})
+    first, second = list_documented_commands(sources, ["pack"])["pack"]
+    assert (first.file, second.file, second.is_substitute) == ("tests/a.ppm", "LICENSE", True)
+
+
+@pytest.mark.parametrize("start", ["EG. ", "e.g. ", "Example: ", "  ex: $ ", "$ "])
+def test_the_help_of_a_program_shows_commands_too(start: str) -> None:
+    sources = listing({"LICENSE": "", "tests/a.ppm": ""})
+    help_text = f"Usage: pack <options>\n   --input=<name>\n{start}pack -c -i foo.txt\npack --help\n"
+    (command,) = list_help_commands(sources, "build/pack", help_text)
+    assert (command.arguments, command.is_substitute) == (("-c", "-i", "LICENSE"), True)
+    assert list_help_commands(sources, "build/pack_static", help_text) == [command]
+    (command,) = list_help_commands(sources, "bin/example", "example tests/a.ppm\n")
+    assert command.file == "tests/a.ppm", "the word is its name"

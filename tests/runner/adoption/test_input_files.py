@@ -240,3 +240,5 @@ def test_the_other_inputs_of_a_kind_are_listed_by_their_size() -> None:
     sizes = {"test/c.gv": 90, "test/empty.gv": 0}
     sources = listing(dict.fromkeys(names, ""), "x", changed=["test/new.gv"])
     assert list_similar_inputs(sources, "test/a.gv", lambda file: sizes.get(file, 9)) == ["test/c.gv", "test/b.gv"]
+    starting = {"test/a.gv": "", "test/b.gv": "(os/spawn [])", "test/c.gv": "popen('x')", "test/d.gv": "forks, spawned"}
+    assert list_similar_inputs(listing(starting), "test/a.gv", lambda _: 9) == ["test/d.gv"], "it starts no program"

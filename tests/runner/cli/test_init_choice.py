@@ -765,11 +765,12 @@ def test_a_program_whose_input_hardly_makes_it_work_gives_way_to_benchmarks(
 
 
 def test_another_part_of_a_project_is_built_if_the_first_one_only_starts() -> None:
+    alone = RunProposal("part1/x", may_do_nothing=True)
+    ignoring = RunProposal("part1/x LICENSE", stand_in_file="LICENSE")
     parts = [BuildProposal("Make", f"make part{number}", is_reduced=True) for number in (1, 2)]
-    result = TriedCommand(RunProposal("part1/x", may_do_nothing=True), (113, 113), cpu_seconds=0.006)
-    assert init_choice._may_run_more_work(parts[1], parts[0], [result])
-    assert not init_choice._may_run_more_work(parts[1], parts[0], [replace(result, cpu_seconds=2.0)])
-    assert not init_choice._may_run_more_work(parts[1], replace(parts[0], is_reduced=False), [result])
+    results = [TriedCommand(run, (113, 113), cpu_seconds=0.006, own_bytes="same") for run in (alone, ignoring)]
+    assert init_choice._may_run_more_work(parts[1], parts[0], results)
+    assert not init_choice._may_run_more_work(parts[1], replace(parts[0], is_reduced=False), results)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,11 @@ def test_a_java_that_may_be_too_new_is_not_too_old() -> None:
             "CMake Error at CMakeLists.txt:55 (message):\n  Preprocessor fypp not found! Please install fypp, see\n",
             "fypp is missing: run `pipx install fypp`",
         ),
+        (
+            'Can\'t exec "autopoint": No such file or directory at /usr/share/autoconf/FileUtils.pm line 293.\n'
+            "autoreconf: error: autopoint failed with exit status: 2\n",
+            "autopoint is missing: apt install autopoint, or dnf install gettext-devel",
+        ),
         ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
         ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),
         (
