@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from runner.contract.diagnosis import MAX_CALLS_OF_USE, MAX_CHANGED_DEFINITIONS, MAX_USES, ChangedDefinition, Use
-from runner.subject.code_names import begins_function, find_defined_names, find_function, is_function_name
+from runner.subject.code_names import (
+    begins_definition,
+    begins_function,
+    find_defined_names,
+    find_function,
+    is_function_name,
+)
 
 _MAX_STEPS = 3
 """A name can be used in the definition of another name, and so on, at most this many times."""
@@ -153,17 +159,25 @@ def _list_uses(
 ) -> Iterable[Use]:
     """Return the lines of code that use a name, or one that is defined with it.
 
-    If several functions have the name, such as methods of several types, it is unknown which of them a line calls.
+    If several functions have the name, such as methods of several types, it is unknown which of them a line calls. If
+    several constants or types have it, only lines of the same file are known to use this one.
     """
     if is_function and _count_definitions(name, sites) > 1:
         return ()
+    is_ambiguous = not is_function and len(_list_definitions(name, sites)) > 1
     found: dict[tuple[str, int], Use] = {}
     pending, seen = [name], {name}
     while pending:
         current = pending.pop(0)
         for file, line, text in _list_sites(current, sites):
             code = _COMMENT.sub("", text)
-            if not reader.is_source(file) or (file, line) == place or not re.search(rf"\b{re.escape(current)}\b", code):
+            is_other = is_ambiguous and file != place[0]
+            if (
+                is_other
+                or not reader.is_source(file)
+                or (file, line) == place
+                or not re.search(rf"\b{re.escape(current)}\b", code)
+            ):
                 continue
             if is_function and current == name and not re.search(rf"\b{re.escape(name)}\b\s*(?:<[^;()]*>)?\(", code):
                 continue
@@ -180,6 +194,12 @@ def _list_uses(
 def _count_definitions(name: str, sites: _Sites) -> int:
     """Return how many functions of a name begin in the lines that contain it."""
     return sum(begins_function(_COMMENT.sub("", text), name) for _, _, text in sites.get(name, ()))
+
+
+def _list_definitions(name: str, sites: _Sites) -> set[tuple[str, int]]:
+    """Return the lines in which constants, types or variables of a name are defined."""
+    found = sites.get(name, ())
+    return {(file, line) for file, line, text in found if begins_definition(_COMMENT.sub("", text), name)}
 
 
 def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _Sites:

@@ -189,6 +189,12 @@ def begins_function(line: str, name: str) -> bool:
     return not (_KEYWORDS - {"func", "fn", "def", "function", "static", "const", "struct", "async"}).intersection(words)
 
 
+def begins_definition(line: str, name: str) -> bool:
+    """Return whether a constant, a type or a variable of a given name is defined in a line outside of functions."""
+    is_declaration = re.match(r"(?:extern|import|from|use)\b|(?:struct|class|union|enum)\s+\w+\s*;", line)
+    return not _indent(line) and not is_declaration and not _names_function(line) and name in _name_at_top_level(line)
+
+
 def _find_first_of_continued(lines: Sequence[str], number: int) -> int:
     """Return the number of the first line of those that are continued with a backslash up to a line."""
     while number > 1 and lines[number - 2].endswith("\\"):

@@ -238,3 +238,13 @@ def test_a_derived_type_changes_with_its_base_and_a_comment_alters_no_definition
     (definition,) = change.definitions
     assert (definition.name, definition.line) == ("Node", 3)
     assert ("a.cpp", 5, "add") in [(use.file, use.line, use.function) for use in definition.uses]
+
+
+def test_a_constant_that_has_the_name_of_another_one_is_used_in_its_own_file(tmp_path: Path) -> None:
+    before = {
+        "main.go": "package main\n\nconst items = 4\n\nfunc main() {\n\tfill(items)\n}\n",
+        "tree.go": "package tree\n\ntype items []int\n\nfunc add(s items) {\n\tgrow(s, items{})\n}\n",
+    }
+    change = commit_change(tmp_path, before, before | {"main.go": before["main.go"].replace("= 4", "= 8")})
+    (definition,) = change.definitions
+    assert [(use.file, use.line, use.function) for use in definition.uses] == [("main.go", 6, "main")]

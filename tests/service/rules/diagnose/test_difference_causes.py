@@ -672,9 +672,9 @@ def test_the_execution_whose_stacks_were_recorded_counts_as_well() -> None:
     varying, steady, sampled = (
         diagnose_profile(DiagnosisRequest(profile=after, before=before, changed_lines=lines)).difference
         for before, after in (
-            (made(200, 160), made(240, 240)),
+            (made(200, 160), made(240, 190)),
             (made(200, 200), made(240, 240)),
-            (made(200, 160, period=2), made(240, 240)),
+            (made(200, 160, period=2), made(240, 190, period=2)),
         )
     )
     assert varying is not None
@@ -683,3 +683,28 @@ def test_the_execution_whose_stacks_were_recorded_counts_as_well() -> None:
     assert "can be chance" in varying.remarks[0]
     assert not varying.is_indirect
     assert not any("can be chance" in remark for remark in (*steady.remarks, *sampled.remarks))
+
+
+@pytest.mark.parametrize(
+    ("counts_before", "counts_after", "is_chance"),
+    [
+        ((200, 210, 205), (230, 208, 220), True),
+        ((200, 210, 205), (216, 230, 220), True),
+        ((200, 204, 203), (900, 500, 700), False),
+        ((200, 200, 200), (240, 240, 240), False),
+    ],
+    ids=("overlap", "closer than the steadier one varies", "apart, although one varies much", "steady"),
+)
+def test_three_executions_of_each_commit_show_whether_the_commits_are_apart(
+    counts_before: tuple[int, int, int], counts_after: tuple[int, int, int], is_chance: bool
+) -> None:
+    def made(faults: int, n_counted: int, n_stacks: int) -> Profile:
+        made_profile = profiled(new(faults), stacks={(0,): faults})
+        assert made_profile.faults is not None
+        recorded = made_profile.faults.model_copy(update={"samples": n_stacks})
+        return made_profile.model_copy(
+            update={"faults": recorded, "scope": "process", "readings": {"page-faults": Reading(value=n_counted)}}
+        )
+
+    remarks = explain(made(*counts_before), made(*counts_after)).remarks
+    assert any("can be chance" in remark for remark in remarks) is is_chance
