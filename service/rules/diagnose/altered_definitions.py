@@ -216,10 +216,13 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
     definition = _choose_definition(difference, facts, request)
+    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
-        return difference.model_copy(update={"other_change": _describe_files(request, is_explained=is_explained)})
-    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
+        other_change = _describe_files(request, is_explained=is_explained)
+        return difference.model_copy(
+            update={"other_change": other_change, **({"remarks": remarks} if other_change else {})}
+        )
     places = {"changed_place": None, "opposite_place": None} if is_contrary else {}
     return difference.model_copy(
         update={"altered_definition": definition, "is_indirect": False, "remarks": remarks, **places}

@@ -73,6 +73,7 @@ def test_a_use_whose_faults_did_not_change_is_no_link_unless_nothing_else_is_alt
     two = explain(*grown(), define("LIMIT", use), define("OTHER", use))
     assert two.altered_definition is None
     assert two.other_change == "The change alters LIMIT (src/limits.h:7) and OTHER (src/limits.h:7)."
+    assert two.remarks == ()
 
 
 def test_a_changed_line_that_explains_the_difference_itself_needs_no_definition() -> None:
