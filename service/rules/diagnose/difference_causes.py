@@ -813,8 +813,9 @@ def _build_part(
 
 
 def _keep_line(place: FunctionLine, changed_lines: ChangedLines) -> FunctionLine:
-    """Return a line without faults after the change as one that is still there, if its file is unchanged."""
-    is_unchanged = bool(changed_lines) and place.function_key.file not in changed_lines
+    """Return a line without faults after the change as one that is still there, if nothing before it has changed."""
+    first_changed = min((first for first, _ in changed_lines.get(place.function_key.file, ())), default=None)
+    is_unchanged = bool(changed_lines) and (first_changed is None or place.line_before < first_changed)
     return place._replace(line_after=place.line_before) if is_unchanged and not place.line_after else place
 
 

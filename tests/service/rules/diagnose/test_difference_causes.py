@@ -253,7 +253,7 @@ def test_static_data_is_laid_out_differently_if_unchanged_lines_touch_single_pag
     assert (difference.changed_place, difference.is_indirect) == (None, False)
 
 
-@pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12 (before)")])
+@pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12")])
 def test_a_line_that_no_longer_reaches_a_page_of_its_program_does_not_lead(pages: int, place: str) -> None:
     text = (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", READ, 30)
     before = profiled(new(50), text, (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", GROW, pages))
@@ -645,15 +645,17 @@ def test_faults_that_moved_between_lines_are_said_although_their_number_is_the_s
     assert explain(before, before).remarks == ()
 
 
-def test_a_line_without_faults_in_an_unchanged_file_is_still_there() -> None:
+def test_a_line_without_faults_before_which_nothing_changed_is_still_there() -> None:
     before, after = profiled(new(100), new(300, READ)), profiled(new(100))
-    unknown, elsewhere, own = (
+    unknown, elsewhere, below, own = (
         diagnose_profile(DiagnosisRequest(profile=after, before=before, changed_lines=lines)).difference
-        for lines in ({}, {"src/other.c": ((1, 1),)}, {"src/file.c": ((1, 1),)})
+        for lines in ({}, {"src/other.c": ((1, 1),)}, {"src/file.c": ((41, 41),)}, {"src/file.c": ((1, 1),)})
     )
     assert unknown is not None
     assert elsewhere is not None
     assert own is not None
+    assert below is not None
+    assert below.parts[0].place == "read_all at src/file.c:40"
     assert unknown.parts[0].place == own.parts[0].place == "read_all at src/file.c:40 (before)"
     assert elsewhere.parts[0].place == "read_all at src/file.c:40"
 
