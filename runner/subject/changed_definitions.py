@@ -160,11 +160,11 @@ def _list_uses(
     """Return the lines of code that use a name, or one that is defined with it.
 
     If several functions have the name, such as methods of several types, it is unknown which of them a line calls. If
-    several constants or types have it, only lines of the same file are known to use this one.
+    another file defines a constant or a type of this name, only lines of the same file are known to use this one.
     """
     if is_function and _count_definitions(name, sites) > 1:
         return ()
-    is_ambiguous = not is_function and len(_list_definitions(name, sites)) > 1
+    is_ambiguous = not is_function and bool(_list_defining_files(name, sites) - {place[0]})
     found: dict[tuple[str, int], Use] = {}
     pending, seen = [name], {name}
     while pending:
@@ -196,10 +196,9 @@ def _count_definitions(name: str, sites: _Sites) -> int:
     return sum(begins_function(_COMMENT.sub("", text), name) for _, _, text in sites.get(name, ()))
 
 
-def _list_definitions(name: str, sites: _Sites) -> set[tuple[str, int]]:
-    """Return the lines in which constants, types or variables of a name are defined."""
-    found = sites.get(name, ())
-    return {(file, line) for file, line, text in found if begins_definition(_COMMENT.sub("", text), name)}
+def _list_defining_files(name: str, sites: _Sites) -> set[str]:
+    """Return the files in which constants, types or variables of a name are defined."""
+    return {file for file, _, text in sites.get(name, ()) if begins_definition(_COMMENT.sub("", text), name)}
 
 
 def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _Sites:

@@ -19,6 +19,10 @@ _FUNCTION = re.compile(
     r"\b(?!(?:if|for|while|switch|return|sizeof|catch|defined|alignof|typeof|decltype|else|match|with|until)\b)"
     r"([A-Za-z_]\w*)\s*(?:<[^;()]*>)?\("
 )
+_DECLARATION = re.compile(
+    r"(?:extern|import|from|use)\b|(?:struct|class|union|enum)\s+\w+\s*;|typedef\s+(?:struct|union|enum)\s+(\w+)\s+\1\s*;"
+)
+"""A line that declares what is defined elsewhere."""
 _FUNCTION_WORD = re.compile(r"\b(?:func|fn|def|function)\b")
 _CONTROL = re.compile(r"\s*(?:\}\s*)?(?:if|for|while|switch|do|else|try|catch|with|match|case|default|loop|unsafe)\b")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*|(?<!:):(?!:)[^=;]*)?(?:=(?!=)|;|$|\{)")
@@ -191,7 +195,7 @@ def begins_function(line: str, name: str) -> bool:
 
 def begins_definition(line: str, name: str) -> bool:
     """Return whether a constant, a type or a variable of a given name is defined in a line outside of functions."""
-    is_declaration = re.match(r"(?:extern|import|from|use)\b|(?:struct|class|union|enum)\s+\w+\s*;", line)
+    is_declaration = _DECLARATION.match(line)
     return not _indent(line) and not is_declaration and not _names_function(line) and name in _name_at_top_level(line)
 
 

@@ -248,3 +248,12 @@ def test_a_constant_that_has_the_name_of_another_one_is_used_in_its_own_file(tmp
     change = commit_change(tmp_path, before, before | {"main.go": before["main.go"].replace("= 4", "= 8")})
     (definition,) = change.definitions
     assert [(use.file, use.line, use.function) for use in definition.uses] == [("main.go", 6, "main")]
+
+
+def test_a_type_that_other_files_declare_is_used_everywhere(tmp_path: Path) -> None:
+    header = "typedef struct node {\n    int size;\n} node;\n"
+    code = "typedef struct node node;\nstruct node;\nnode *add(void)\n{\n    return take(sizeof(node));\n}\n"
+    before = {"a.h": header, "a.c": code}
+    change = commit_change(tmp_path, before, before | {"a.h": header.replace("int", "long")})
+    (definition,) = change.definitions
+    assert ("a.c", 5, "add") in [(use.file, use.line, use.function) for use in definition.uses]
