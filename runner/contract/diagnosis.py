@@ -13,7 +13,7 @@ LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
 MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000, 10_000, 1000, 20
 """The largest numbers of files, line ranges and calls of a change. What a larger change has more is ignored."""
-MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 200, 10
+MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 500, 10
 """The largest numbers of definitions of a change, of uses of each, and of calls in a use. Definitions of a larger
 change are left out."""
 

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from runner.contract.diagnosis import MAX_CALLS_OF_USE, MAX_CHANGED_DEFINITIONS, MAX_USES, ChangedDefinition, Use
-from runner.subject.code_names import begins_function, find_defined_names, find_function, is_function_name
+from runner.subject.code_names import (
+    begins_definition,
+    begins_function,
+    find_defined_names,
+    find_function,
+    is_function_name,
+)
 from runner.subject.code_tokens import MAX_CODE_CHARACTERS
 
 _MAX_STEPS = 3
@@ -18,6 +24,8 @@ _MAX_LINES_OF_SETTINGS = 20
 """If more lines of a file without source code changed, it contains data rather than settings."""
 _MAX_CHANGED_LINES = 2000
 """The definitions of a change with more lines are not looked for: they are too many."""
+_MIN_NAME_CHARACTERS = 3
+"""Shorter names stand in too many lines that mean something else."""
 _DEFINE_OPTION = re.compile(r"-D\s*([A-Za-z_]\w*)")
 """A macro that a build file defines."""
 _KEY = re.compile(r"\s*[\"']?([A-Za-z_][\w.-]{3,})[\"']?\s*[:=]")
@@ -34,16 +42,16 @@ class ChangedRange(Struct, frozen=True):
     Attributes
     ----------
     lines
-        All lines of the file that contains them: after the commit, or before it if they were removed.
+        All lines of the file that contains them, without comments: after the commit, or before it if they were removed.
     numbers
-        Their numbers there.
+        Their numbers there, without those of comments and empty lines.
     first_line
         The number, after the commit, of the first of them, or of the line in the place of those that were removed.
     """
 
     file: str
     lines: Sequence[str]
-    numbers: range
+    numbers: Sequence[int]
     first_line: int
     is_removed: bool = False
 
@@ -54,7 +62,7 @@ class FileReader(Struct, frozen=True):
     Attributes
     ----------
     read_lines
-        Returns the lines of a file; empty if it is too large or has no text.
+        Returns the lines of a file, without comments; empty if it is too large or has no text.
     find_sites
         Returns the lines that contain each of some names as a word.
     is_source
@@ -72,27 +80,32 @@ def find_changed_definitions(
     """Return the definitions that contain changed lines, with their uses; empty if there are too many of them.
 
     A macro on the command line in a build file is a definition as well, and so is a key in a file of settings, which
-    the program reads by its name.
+    the program reads by its name. A constructor has the name of its type, which then counts.
     """
     places: dict[str, tuple[str, int]] = {}
     functions: set[str] = set()
     if sum(len(changed_range.numbers) for changed_range in changed_ranges) > _MAX_CHANGED_LINES:
         return ()
+    others: set[str] = set()
     for changed_range in changed_ranges:
         is_source = reader.is_source(changed_range.file)
         if not is_source and len(changed_range.numbers) > _MAX_LINES_OF_SETTINGS:
             continue
         for number in changed_range.numbers:
             for name in _find_names(changed_range.lines, number, is_source=is_source):
+                if len(name) < _MIN_NAME_CHARACTERS:
+                    continue
                 line = changed_range.first_line if changed_range.is_removed else number
                 places.setdefault(name, (changed_range.file, line))
-                if is_source and is_function_name(changed_range.lines, number, name):
-                    functions.add(name)
+                is_function = is_source and is_function_name(changed_range.lines, number, name)
+                (functions if is_function else others).add(name)
         if len(places) > MAX_CHANGED_DEFINITIONS:
             return ()
     return tuple(
         ChangedDefinition(name=name, file=file, line=line, uses=uses)
-        for (name, (file, line)), uses in zip(places.items(), _find_uses(places, functions, reader), strict=True)
+        for (name, (file, line)), uses in zip(
+            places.items(), _find_uses(places, functions - others, reader), strict=True
+        )
     )
 
 
@@ -125,10 +138,16 @@ def _search(places: Mapping[str, object], reader: FileReader) -> dict[str, Seque
         wanted = {
             other
             for name in wanted
-            for file, line, _ in sites[name][:MAX_USES]
+            for file, line, _ in _list_sites(name, sites)
             for other in _list_dependents(name, file, line, reader)
         } - sites.keys()
     return sites
+
+
+def _list_sites(name: str, sites: _Sites) -> Sequence[tuple[str, int, str]]:
+    """Return the lines that contain a name; none if they are so many that the name says nothing."""
+    found = sites.get(name, ())
+    return found if len(found) <= MAX_USES else ()
 
 
 def _list_dependents(name: str, file: str, line: int, reader: FileReader) -> tuple[str, ...]:
@@ -145,17 +164,25 @@ def _list_uses(
 ) -> Iterable[Use]:
     """Return the lines of code that use a name, or one that is defined with it.
 
-    If several functions have the name, such as methods of several types, it is unknown which of them a line calls.
+    If several functions have the name, such as methods of several types, it is unknown which of them a line calls. If
+    another file defines a constant or a type of this name, only lines of the same file are known to use this one.
     """
     if is_function and _count_definitions(name, sites) > 1:
         return ()
+    is_ambiguous = not is_function and bool(_list_defining_files(name, sites) - {place[0]})
     found: dict[tuple[str, int], Use] = {}
     pending, seen = [name], {name}
     while pending:
         current = pending.pop(0)
-        for file, line, text in sites.get(current, ()):
+        for file, line, text in _list_sites(current, sites):
             code = _COMMENT.sub("", text)
-            if not reader.is_source(file) or (file, line) == place or not re.search(rf"\b{re.escape(current)}\b", code):
+            is_other = is_ambiguous and file != place[0]
+            if (
+                is_other
+                or not reader.is_source(file)
+                or (file, line) == place
+                or not re.search(rf"\b{re.escape(current)}\b", code)
+            ):
                 continue
             if is_function and current == name and not re.search(rf"\b{re.escape(name)}\b\s*(?:<[^;()]*>)?\(", code):
                 continue
@@ -172,6 +199,11 @@ def _list_uses(
 def _count_definitions(name: str, sites: _Sites) -> int:
     """Return how many functions of a name begin in the lines that contain it."""
     return sum(begins_function(_COMMENT.sub("", text), name) for _, _, text in sites.get(name, ()))
+
+
+def _list_defining_files(name: str, sites: _Sites) -> set[str]:
+    """Return the files in which constants, types or variables of a name are defined."""
+    return {file for file, _, text in sites.get(name, ()) if begins_definition(_COMMENT.sub("", text), name)}
 
 
 def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _Sites:

@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
-_TYPE = re.compile(r"\b(?:struct|class|union|enum|interface|record|trait)\b(?:\s+class)?\s*([A-Za-z_]\w*)?")
+_TYPE = re.compile(
+    r"\b(?:struct|class|union|enum|interface|record|trait)\b"
+    r"(?:(?:\s+(?!(?:extends|implements|final|where)\b)\w+)*\s+(?!(?:extends|implements|final|where)\b)([A-Za-z_]\w*))?"
+)
+"""The beginning of a type. Before its name can stand macros."""
 _GO_TYPE = re.compile(r"\s*type\s+(\w+)(?:\[[^\]]*\])?\s+(?:struct|interface)\b")
 _BLOCK_OF_VALUES = re.compile(r"\s*(?:const|var|let)\s*\(?\s*$|.*\benum\b.*")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|constinit|final|static)\b.*=")
@@ -15,6 +19,10 @@ _FUNCTION = re.compile(
     r"\b(?!(?:if|for|while|switch|return|sizeof|catch|defined|alignof|typeof|decltype|else|match|with|until)\b)"
     r"([A-Za-z_]\w*)\s*(?:<[^;()]*>)?\("
 )
+_DECLARATION = re.compile(
+    r"(?:extern|import|from|use)\b|(?:struct|class|union|enum)\s+\w+\s*;|typedef\s+(?:struct|union|enum)\s+(\w+)\s+\1\s*;"
+)
+"""A line that declares what is defined elsewhere."""
 _FUNCTION_WORD = re.compile(r"\b(?:func|fn|def|function)\b")
 _CONTROL = re.compile(r"\s*(?:\}\s*)?(?:if|for|while|switch|do|else|try|catch|with|match|case|default|loop|unsafe)\b")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*|(?<!:):(?!:)[^=;]*)?(?:=(?!=)|;|$|\{)")
@@ -187,6 +195,12 @@ def begins_function(line: str, name: str) -> bool:
     return not (_KEYWORDS - {"func", "fn", "def", "function", "static", "const", "struct", "async"}).intersection(words)
 
 
+def begins_definition(line: str, name: str) -> bool:
+    """Return whether a constant, a type or a variable of a given name is defined in a line outside of functions."""
+    is_declaration = _DECLARATION.match(line)
+    return not _indent(line) and not is_declaration and not _names_function(line) and name in _name_at_top_level(line)
+
+
 def _find_first_of_continued(lines: Sequence[str], number: int) -> int:
     """Return the number of the first line of those that are continued with a backslash up to a line."""
     while number > 1 and lines[number - 2].endswith("\\"):
@@ -195,15 +209,27 @@ def _find_first_of_continued(lines: Sequence[str], number: int) -> int:
 
 
 def _iterate_headers(lines: Sequence[str], number: int) -> Iterator[int]:
-    """Yield the numbers of the lines that enclose a line, the innermost first: each is less indented than the last."""
+    """Yield the numbers of the lines that enclose a line, the innermost first: each is less indented than the last.
+
+    A block that is closed before the line does not enclose it, whatever the indentation: tabs and spaces can be mixed.
+    """
     indentation = _indent(lines[number - 1])
+    closed: set[int] = set()
     n_headers = 0
     for index in range(number - 1, max(0, number - _MAX_DISTANCE), -1):
         line = lines[index - 1]
+        own_indentation = _indent(line)
         if not indentation or n_headers == _MAX_HEADERS:
             return
-        if line.strip() and _indent(line) < indentation and not _NO_HEADER.match(line):
-            indentation = _indent(line)
+        if not line.strip() or own_indentation >= indentation:
+            continue
+        if line.lstrip().startswith("}"):
+            closed.add(own_indentation)
+        elif not line.rstrip().endswith(";") and not _NO_HEADER.match(line):
+            if own_indentation in closed:
+                closed.discard(own_indentation)
+                continue
+            indentation = own_indentation
             n_headers += 1
             yield index
 

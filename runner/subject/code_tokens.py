@@ -10,10 +10,11 @@ _HASH_SUFFIXES = frozenset(
     {".py", ".pyi", ".rb", ".sh", ".pl", ".r", ".toml", ".yaml", ".yml", ".conf", ".cfg", ".ini", ".mk", ".cmake"}
 )
 _HASH_NAMES = frozenset({"Makefile", "GNUmakefile", "makefile", "CMakeLists.txt", "meson.build"})
-_STRINGS_AND_WORDS = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\w+|\S"""
-_HASH_TOKEN = re.compile(rf"(?P<comment>#.*)|{_STRINGS_AND_WORDS}")
-_SLASH_TOKEN = re.compile(rf"(?P<comment>//.*|/\*.*?\*/)|(?P<opening>/\*.*)|{_STRINGS_AND_WORDS}")
-_EXCLAMATION_TOKEN = re.compile(rf"(?P<comment>!.*)|{_STRINGS_AND_WORDS}")
+_STRING = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
+_TOKEN = re.compile(rf"{_STRING}|\w+|\S")
+_HASH_COMMENT = re.compile(rf"{_STRING}|(?P<comment>#.*)")
+_SLASH_COMMENT = re.compile(rf"{_STRING}|(?P<comment>//.*|/\*.*?\*/)|(?P<opening>/\*.*)")
+_EXCLAMATION_COMMENT = re.compile(rf"{_STRING}|(?P<comment>!.*)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NO_TYPE = frozenset(
     {"return", "else", "in", "case", "goto", "sizeof", "throw", "delete", "new", "not", "and", "or", "is", "if"}
@@ -33,7 +34,15 @@ tool has written longer ones."""
 
 
 def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
-    """Return the tokens of each line of a source file, without comments.
+    """Return the tokens of each line of a source file, without comments; a very long line is a single one."""
+    return [
+        tuple(_TOKEN.findall(line)) if len(line) <= MAX_CODE_CHARACTERS else (line,)
+        for line in blank_comments(file, text)
+    ]
+
+
+def blank_comments(file: str, text: str) -> list[str]:
+    """Return the lines of a source file, with spaces in place of comments, except in very long lines.
 
     Parameters
     ----------
@@ -41,32 +50,35 @@ def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
         The name of the file, which decides what a comment looks like.
     """
     pattern = _choose_pattern(file)
-    lines: list[tuple[str, ...]] = []
+    lines: list[str] = []
     in_comment = False
     for row in text.split("\n"):
         line = row
         if in_comment:
-            _, end, line = row.partition("*/")
+            comment, end, rest = row.partition("*/")
+            line = " " * len(comment + end) + rest
             in_comment = not end
         if len(line) > MAX_CODE_CHARACTERS:
-            lines.append((line,))
+            lines.append(line)
             continue
-        tokens = []
+        pieces: list[str] = []
+        start = 0
         for match in () if in_comment else pattern.finditer(line):
-            in_comment = match.lastgroup == "opening"
-            if match.lastgroup is None:
-                tokens.append(match[0])
-        lines.append(tuple(tokens))
+            if match.lastgroup is not None:
+                pieces += (line[start : match.start()], " " * len(match[0]))
+                start = match.end()
+                in_comment = match.lastgroup == "opening"
+        lines.append("".join((*pieces, line[start:])).rstrip())
     return lines
 
 
 def _choose_pattern(file: str) -> re.Pattern[str]:
     path = PurePosixPath(file)
     if path.name in _HASH_NAMES or path.suffix.lower() in _HASH_SUFFIXES:
-        return _HASH_TOKEN
+        return _HASH_COMMENT
     if re.fullmatch(r"\.(?:f|for|f\d\d)", path.suffix.lower()):
-        return _EXCLAMATION_TOKEN
-    return _SLASH_TOKEN
+        return _EXCLAMATION_COMMENT
+    return _SLASH_COMMENT
 
 
 def find_renamed(hunks: Sequence[tuple[Sequence[str], Sequence[str]]], tokens_before: frozenset[str]) -> dict[str, str]:

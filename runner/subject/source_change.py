@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from runner.contract.profile import Profile
 from runner.contract.source_files import is_source_file
 from runner.errors import FaultwatchError
 from runner.subject.changed_definitions import ChangedRange, FileReader, find_changed_definitions, group_sites
-from runner.subject.code_tokens import MAX_CODE_CHARACTERS, find_renamed, is_same_code, list_tokens
+from runner.subject.code_tokens import MAX_CODE_CHARACTERS, blank_comments, find_renamed, is_same_code, list_tokens
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 
@@ -44,7 +44,7 @@ _SITE = re.compile(r"[^:]+:(.+)\0(\d+)\0(.*)")
 """A line that git grep prints: the commit, the file, the number of the line, and the line."""
 _RAW_ENTRY = re.compile(r":\d+ \d+ ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*")
 _MAX_FILE_BYTES, _MAX_READ_FILES = 1_000_000, 100
-"""Files that are larger are not read; if a change alters more files, none is."""
+"""Files that are larger are not read, and of a commit not more than these; if a change alters more, none is."""
 _MAX_SEARCHED_FUNCTIONS = 50
 """The lines that call the functions around changed calls are searched only if there are at most this many functions."""
 _OPTIONS = (
@@ -122,7 +122,7 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
         files = _list_files(repository, base, head)
     except GitError:
         return SourceChange()
-    read_before, read_after = (cache(partial(_read_file, repository, commit)) for commit in (base, head))
+    read_before, read_after = (_CommitFiles(repository, commit).read for commit in (base, head))
     hunks = list(_iterate_hunks(text.split("\n")))
     changing_hunks = _leave_out_cosmetic(hunks, read_before, read_after)
     altered_files = {hunk.file for hunk in changing_hunks} | {file.file for file in files} - {
@@ -130,7 +130,7 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
     }
     change = _build_change(changing_hunks)
     reader = FileReader(
-        cache(lambda file: _split_lines(read_after(file))), partial(_find_sites, repository, head), is_source_file
+        lambda file: _list_code(file, read_after(file)), partial(_find_sites, repository, head), is_source_file
     )
     is_small = len(change.lines) <= _MAX_READ_FILES
     ranges = [_build_range(hunk, read_before, read_after) for hunk in changing_hunks] if is_small else []
@@ -148,9 +148,9 @@ def _build_range(hunk: _Hunk, read_before: Callable[[str], str], read_after: Cal
     is_removed = not hunk.added_range[1]
     first, count = hunk.removed_range if is_removed else hunk.added_range
     text = (read_before if is_removed else read_after)(hunk.file)
-    return ChangedRange(
-        hunk.file, _split_lines(text), range(first + 1, first + 1 + count), hunk.range[0], is_removed=is_removed
-    )
+    lines = _list_code(hunk.file, text)
+    numbers = tuple(number for number, line in enumerate(lines[first : first + count], start=first + 1) if line)
+    return ChangedRange(hunk.file, lines, numbers, hunk.range[0], is_removed=is_removed)
 
 
 def _leave_out_cosmetic(
@@ -190,18 +190,36 @@ def _join_tokens(lines: Sequence[Sequence[str]], lines_range: tuple[int, int]) -
     return tuple(token for line in lines[first : first + count] for token in line)
 
 
-def _split_lines(text: str) -> list[str]:
-    """Return the lines of a text, each up to the length at which code that people write has ended."""
-    return [line[:MAX_CODE_CHARACTERS] for line in text.split("\n")]
+def _list_code(file: str, text: str) -> list[str]:
+    """Return the lines of a file without comments, each up to the length at which code that people write has ended."""
+    return [line[:MAX_CODE_CHARACTERS] for line in blank_comments(file, text)]
 
 
-def _read_file(repository: Repository, commit: str, file: str) -> str:
-    """Return a file of a commit; empty if it does not exist, is too large, or is no text."""
-    try:
-        text = repository.git("cat-file", "blob", f"{commit}:{file}")
-    except FaultwatchError:
-        return ""
-    return text if len(text) <= _MAX_FILE_BYTES and "\0" not in text else ""
+class _CommitFiles:
+    """Reads files of a commit, each once, and not too many."""
+
+    def __init__(self, repository: Repository, commit: str) -> None:
+        self._repository = repository
+        self._commit = commit
+        self._texts: dict[str, str] = {}
+
+    def read(self, file: str) -> str:
+        """Return a file; empty if it does not exist, is too large, or is no text, or if too many have been read."""
+        if file not in self._texts:
+            if len(self._texts) >= _MAX_READ_FILES:
+                return ""
+            self._texts[file] = self._load(file)
+        return self._texts[file]
+
+    def _load(self, file: str) -> str:
+        blob = f"{self._commit}:{file}"
+        if not 0 < _read_size(self._repository, blob) <= _MAX_FILE_BYTES:
+            return ""
+        try:
+            text = self._repository.git("cat-file", "blob", blob)
+        except FaultwatchError:
+            return ""
+        return "" if "\0" in text else text
 
 
 def _list_files(repository: Repository, base: str, head: str) -> list[ChangedFile]:
@@ -219,7 +237,7 @@ def _list_files(repository: Repository, base: str, head: str) -> list[ChangedFil
 def _read_size(repository: Repository, blob: str) -> int:
     """Return the size of a file; 0 if it does not exist, or is a submodule."""
     if not blob.strip("0"):
-        return 0
+        return 0  # git writes zeros for a file that does not exist.
     try:
         return int(repository.git("cat-file", "-s", blob))
     except FaultwatchError:

@@ -51,6 +51,7 @@ _MIN_DIRECT_SHARE = 0.5
 _MIN_DIRECT_SHARE = 0.5
 """A changed line that itself has this share of the faults that are linked to a definition explains them."""
 _MAX_NAMED_FILES = 4
+"""At most so many files or definitions are listed."""
 
 
 class _Strength(IntEnum):
@@ -118,7 +119,7 @@ def find_altered_definition(
         for index, definition in enumerate(definitions)
         for use in definition.uses
         for link in (
-            *_list_links(use, own, outside, calling),
+            *_list_links(use, own, outside, calling, is_own=_is_own_use(definition, use)),
             *([_Link(_Strength.POLICY, 0, sign * n_given_back)] if _SETS_POLICY.intersection(use.calls) else []),
         )
     ]
@@ -140,13 +141,15 @@ def _list_links(
     own: Sequence[tuple[FunctionLine, int]],
     outside: Sequence[tuple[FunctionLine, int]],
     calling: Sequence[tuple[FunctionLine, int, float]],
+    *,
+    is_own: bool,
 ) -> Iterator[_Link]:
-    """Yield the links of a use to the difference."""
+    """Yield the links of a use to the difference. Each line of an altered function can call what faults."""
     for rows in (own, outside):
         yield _Link(_Strength.LINE, 0, _sum(rows, lambda place: _is_line(place, use)))
         yield _Link(_Strength.FUNCTION, 0, _sum(rows, lambda place: _is_in_function(place, use)))
     for place, growth, depth in calling:
-        if _is_line(place, use):
+        if _is_line(place, use) or (is_own and _is_in_function(place, use)):
             yield _Link(_Strength.CALLS, depth, growth)
 
 
@@ -213,10 +216,13 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
     definition = _choose_definition(difference, facts, request)
+    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
-        return difference.model_copy(update={"other_change": _describe_files(request, is_explained=is_explained)})
-    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
+        other_change = _describe_files(request, is_explained=is_explained)
+        return difference.model_copy(
+            update={"other_change": other_change, **({"remarks": remarks} if other_change else {})}
+        )
     places = {"changed_place": None, "opposite_place": None} if is_contrary else {}
     return difference.model_copy(
         update={"altered_definition": definition, "is_indirect": False, "remarks": remarks, **places}
@@ -270,7 +276,7 @@ def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> str:
     if len(others) < len(files):
         others = [file for file in others if not is_test_file(file.file)]
     if is_explained or not others:
-        return ""
+        return "" if is_explained else _list_definitions(request.changed_definitions)
     names = [_describe_file(file) for file in others[:_MAX_NAMED_FILES]]
     if len(others) > len(names):
         names.append(format_count(len(others) - len(names), "other file"))
@@ -280,6 +286,14 @@ def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> str:
         else "Besides source code, the change alters"
     )
     return f"{what} {join_words(names)}."[:MAX_LINE_CHARACTERS]
+
+
+def _list_definitions(definitions: Sequence[ChangedDefinition]) -> str:
+    """Return which definitions a change alters, as a sentence; empty if there are none, or too many."""
+    if not 0 < len(definitions) <= _MAX_NAMED_FILES:
+        return ""
+    names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
+    return f"The change alters {join_words(names)}."[:MAX_LINE_CHARACTERS]
 
 
 def _describe_file(file: ChangedFile) -> str:

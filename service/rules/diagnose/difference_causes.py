@@ -82,6 +82,8 @@ part of this share has a say in whether the change acts indirectly."""
 _MIN_SPREAD, _MAX_CHANCE_FACTOR = 5, 2
 """If two executions of one commit differ by at least this many faults, a difference of twice as many can be chance.
 Recording alone adds one or two."""
+_MIN_COUNTS = 3
+"""From so many executions of each commit, their ranges can be compared."""
 _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
@@ -264,35 +266,45 @@ def _describe_nearest_change(
 
 
 def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
-    """Return a remark if the difference is not larger than that of two executions of one commit; empty otherwise."""
-    spread = max(_measure_spread(facts) for facts in (before, after))
+    """Return a remark if the difference can be chance; empty otherwise."""
     if not can_be_chance(before, after):
         return ()
+    spread = max(max(counts) - min(counts) for counts in (_list_counts(before), _list_counts(after)))
     executions = f"Two executions of the same commit differ by {format_count(spread, 'fault')}"
     return (f"{executions}, so this difference can be chance: `faultwatch compare` measures as many as it takes.",)
 
 
 def can_be_chance(before: Facts, after: Facts) -> bool:
-    """Return whether the difference is at most twice as large as that of two executions of one commit."""
-    spread = max(_measure_spread(facts) for facts in (before, after))
-    return spread >= _MIN_SPREAD and 0 < abs(after.faults - before.faults) <= _MAX_CHANCE_FACTOR * spread
+    """Return whether the difference is like that of two executions of one commit.
+
+    If three executions of each commit were counted, the two commits must be apart by more than the steadier one varies.
+    Otherwise the difference must be more than twice as large as the spread.
+    """
+    sides = [_list_counts(facts) for facts in (before, after)]
+    spreads = [max(counts) - min(counts) for counts in sides]
+    if max(spreads) < _MIN_SPREAD or before.faults == after.faults:
+        return False
+    lower, upper = sorted(sides)
+    if min(map(len, sides)) >= _MIN_COUNTS:
+        return min(upper) - max(lower) <= min(spreads)
+    return abs(after.faults - before.faults) <= _MAX_CHANCE_FACTOR * max(spreads)
 
 
-def _measure_spread(facts: Facts) -> int:
-    """Return by how many faults the executions differ from which a profile has a count.
+def _list_counts(facts: Facts) -> list[int]:
+    """Return the faults of the executions that a profile has counted.
 
     One was not recorded, in one each fault was recorded, and in one the stack of each fault, unless there are too many.
     """
     profile, counts = facts.profile, [facts.faults]
     if profile.scope != "process" or profile.processes != 1:
-        return 0
+        return counts
     if (count := profile.find_value("page-faults")) is not None:
         counts.append(round(count))
     stacks = profile.faults
     # With less than half of the faults, the recording is incomplete.
     if stacks is not None and stacks.period == 1 and not stacks.lost and 2 * stacks.samples >= facts.faults:
         counts.append(stacks.samples)
-    return max(counts) - min(counts)
+    return counts
 
 
 def _relate_to_change(
@@ -801,8 +813,9 @@ def _build_part(
 
 
 def _keep_line(place: FunctionLine, changed_lines: ChangedLines) -> FunctionLine:
-    """Return a line without faults after the change as one that is still there, if its file is unchanged."""
-    is_unchanged = bool(changed_lines) and place.function_key.file not in changed_lines
+    """Return a line without faults after the change as one that is still there, if nothing before it has changed."""
+    first_changed = min((first for first, _ in changed_lines.get(place.function_key.file, ())), default=None)
+    is_unchanged = bool(changed_lines) and (first_changed is None or place.line_before < first_changed)
     return place._replace(line_after=place.line_before) if is_unchanged and not place.line_after else place
 
 

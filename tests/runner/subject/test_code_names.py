@@ -63,6 +63,9 @@ def test_a_line_of_c_belongs_to_a_macro_a_constant_a_type_a_table_or_a_function(
     [
         ("struct Limits {\n    static constexpr std::size_t kChunk = 256;\n};", 2, ("kChunk",)),
         ("template <class T> class Pool {\n    std::vector<T> chunks;\n};", 2, ("Pool",)),
+        ("class EXPORTED Node : public Base {\n    Node *next;\n\n\tvoid *data;\n};", 4, ("Node",)),
+        ("class A {\n    int get() {\n        return 1;\n    }\n\tvoid *data;\n};", 5, ("A",)),
+        ("public class Cache extends Base implements Store {\n    int size;\n}", 2, ("Cache",)),
         ("pub const BATCH: usize = 1024;", 1, ("BATCH",)),
         ("pub struct Posting {\n    pub word: u32,\n}", 2, ("Posting",)),
         ("type series struct {\n\tpoints [16]point\n}", 2, ("series",)),

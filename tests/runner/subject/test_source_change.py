@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.contract.diagnosis import MAX_USES
 from runner.subject.repository import Repository
 from runner.subject.source_change import SourceChange, parse_source_change, read_source_change
 from tests.runner.commands import git
@@ -147,8 +148,8 @@ def test_an_altered_macro_is_known_with_the_functions_that_use_it_directly_or_th
 
 
 def test_a_type_is_used_where_its_name_or_that_of_a_type_with_it_stands(tmp_path: Path) -> None:
-    header = "typedef int id;\nstruct list {\n    id *ids;\n};\n"
-    code = "void add(struct list *list)\n{\n    list->ids = more(sizeof *list->ids);\n}\n"
+    header = "typedef int item;\nstruct list {\n    item *items;\n};\n"
+    code = "void add(struct list *list)\n{\n    list->items = more(sizeof *list->items);\n}\n"
     before = {"a.h": header, "a.c": code}
     change = commit_change(tmp_path, before, before | {"a.h": header.replace("int", "long")})
     assert ("a.c", 3, "add") in [(use.file, use.line, use.function) for use in change.definitions[0].uses]
@@ -217,3 +218,53 @@ def test_of_methods_with_the_same_name_it_is_unknown_which_one_a_line_calls(tmp_
     change = commit_change(tmp_path, before, before | {"a.py": text.replace("return 2", "return 3")})
     (definition,) = change.definitions
     assert [(use.file, use.line, use.function) for use in definition.uses] == [("a.py", 8, "parse")]
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.subject.source_change._MAX_FILE_BYTES", 20)
+    change = commit_change(tmp_path, {"a.h": "#define ONE 1\n"}, {"a.h": "#define ONE 64 // and more text\n"})
+    assert change.definitions == ()
+    assert change.lines == {"a.h": ((1, 1),)}
+
+
+def test_a_name_that_stands_everywhere_has_no_uses(tmp_path: Path) -> None:
+    code = "void work(void)\n{\n" + "    use(LIMIT);\n" * (MAX_USES + 1) + "}\n"
+    before = {"a.c": code, "a.h": "#define LIMIT 1\n"}
+    change = commit_change(tmp_path, before, before | {"a.h": "#define LIMIT 2\n"})
+    (definition,) = change.definitions
+    assert (definition.name, definition.uses) == ("LIMIT", ())
+
+
+def test_a_derived_type_changes_with_its_base_and_a_comment_alters_no_definition(tmp_path: Path) -> None:
+    constructor = "    Node() : line(0) {\n    }\n    void visit() {\n    }\n"
+    header = f"class Node {{\n{constructor}    /* A\n       node. */\n    int line;\n}};\n"
+    code = "class Text : public Node {\n};\nText *add(void)\n{\n    return new Text();\n}\n"
+    before = {"a.hpp": header, "a.cpp": code}
+    after = (
+        header.replace("line(0) {", "line(0) {\n        data = 0;")
+        .replace("node. */", "node with data. */")
+        .replace("int line;", "int line;\n    void *data;")
+    )
+    change = commit_change(tmp_path, before, before | {"a.hpp": after})
+    (definition,) = change.definitions
+    assert (definition.name, definition.line) == ("Node", 3)
+    assert ("a.cpp", 5, "add") in [(use.file, use.line, use.function) for use in definition.uses]
+
+
+def test_a_constant_that_has_the_name_of_another_one_is_used_in_its_own_file(tmp_path: Path) -> None:
+    before = {
+        "main.go": "package main\n\nconst items = 4\n\nfunc main() {\n\tfill(items)\n}\n",
+        "tree.go": "package tree\n\ntype items []int\n\nfunc add(s items) {\n\tgrow(s, items{})\n}\n",
+    }
+    change = commit_change(tmp_path, before, before | {"main.go": before["main.go"].replace("= 4", "= 8")})
+    (definition,) = change.definitions
+    assert [(use.file, use.line, use.function) for use in definition.uses] == [("main.go", 6, "main")]
+
+
+def test_a_type_that_other_files_declare_is_used_everywhere(tmp_path: Path) -> None:
+    header = "typedef struct node {\n    int size;\n} node;\n"
+    code = "typedef struct node node;\nstruct node;\nnode *add(void)\n{\n    return take(sizeof(node));\n}\n"
+    before = {"a.h": header, "a.c": code}
+    change = commit_change(tmp_path, before, before | {"a.h": header.replace("int", "long")})
+    (definition,) = change.definitions
+    assert ("a.c", 5, "add") in [(use.file, use.line, use.function) for use in definition.uses]

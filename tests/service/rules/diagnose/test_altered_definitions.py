@@ -72,6 +72,8 @@ def test_a_use_whose_faults_did_not_change_is_no_link_unless_nothing_else_is_alt
     assert describe(one) == "The change alters only LIMIT (src/limits.h:7), which read_all at src/file.c:40 uses."
     two = explain(*grown(), define("LIMIT", use), define("OTHER", use))
     assert two.altered_definition is None
+    assert two.other_change == "The change alters LIMIT (src/limits.h:7) and OTHER (src/limits.h:7)."
+    assert two.remarks == ()
 
 
 def test_a_changed_line_that_explains_the_difference_itself_needs_no_definition() -> None:
@@ -121,7 +123,9 @@ def test_beside_source_code_other_files_are_named_only_if_no_code_explains_the_d
     unexplained = explain(*grown(), define("A"), define("B"), lines=lines, files=files)
     assert unexplained.other_change == "Besides source code, the change alters a.conf."
     tests = (*FILES, ChangedFile(file="tests/a.txt", bytes_before=9, bytes_after=9))
-    assert explain(*grown(), define("A"), define("B"), lines=lines, files=tests).other_change == ""
+    assert explain(*grown(), define("A"), define("B"), lines=lines, files=tests).other_change.startswith(
+        "The change alters A ("
+    )
     explained = explain(*grown(), define("LIMIT", ("src/table.c", 12, "grow")), lines=lines, files=files)
     assert explained.other_change == ""
 
@@ -200,3 +204,13 @@ def test_a_changed_line_that_faults_itself_comes_before_a_definition_that_its_fu
     assert difference.altered_definition is None
     assert difference.changed_place is not None
     assert difference.changed_place.faults == 800
+
+
+def test_a_function_that_calls_what_faults_is_altered_itself_whichever_of_its_lines_calls() -> None:
+    uses = (("src/file.c", 38, "read_all"), ("src/main.c", 5, "main"))
+    stacks = {(2, 1, 0): 900}
+    main = Frame(function="main", module="prog", file="src/main.c", line=5)
+    before, after = (side.model_copy(update={"frames": (GROW, READ, main)}) for side in grown(stacks))
+    definition = define("read_all", *uses, file="src/file.c", line=38)
+    difference = explain(before, after, definition, lines={"src/file.c": ((38, 38),)})
+    assert describe(difference) == "The change alters only read_all itself, at src/file.c:38."

@@ -253,7 +253,7 @@ def test_static_data_is_laid_out_differently_if_unchanged_lines_touch_single_pag
     assert (difference.changed_place, difference.is_indirect) == (None, False)
 
 
-@pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12 (before)")])
+@pytest.mark.parametrize(("pages", "place"), [(1, ""), (40, "grow at src/table.c:12")])
 def test_a_line_that_no_longer_reaches_a_page_of_its_program_does_not_lead(pages: int, place: str) -> None:
     text = (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", READ, 30)
     before = profiled(new(50), text, (Memory.FILE_TEXT, Touch.FIRST, "/src/prog", GROW, pages))
@@ -645,15 +645,17 @@ def test_faults_that_moved_between_lines_are_said_although_their_number_is_the_s
     assert explain(before, before).remarks == ()
 
 
-def test_a_line_without_faults_in_an_unchanged_file_is_still_there() -> None:
+def test_a_line_without_faults_before_which_nothing_changed_is_still_there() -> None:
     before, after = profiled(new(100), new(300, READ)), profiled(new(100))
-    unknown, elsewhere, own = (
+    unknown, elsewhere, below, own = (
         diagnose_profile(DiagnosisRequest(profile=after, before=before, changed_lines=lines)).difference
-        for lines in ({}, {"src/other.c": ((1, 1),)}, {"src/file.c": ((1, 1),)})
+        for lines in ({}, {"src/other.c": ((1, 1),)}, {"src/file.c": ((41, 41),)}, {"src/file.c": ((1, 1),)})
     )
     assert unknown is not None
     assert elsewhere is not None
     assert own is not None
+    assert below is not None
+    assert below.parts[0].place == "read_all at src/file.c:40"
     assert unknown.parts[0].place == own.parts[0].place == "read_all at src/file.c:40 (before)"
     assert elsewhere.parts[0].place == "read_all at src/file.c:40"
 
@@ -672,9 +674,9 @@ def test_the_execution_whose_stacks_were_recorded_counts_as_well() -> None:
     varying, steady, sampled = (
         diagnose_profile(DiagnosisRequest(profile=after, before=before, changed_lines=lines)).difference
         for before, after in (
-            (made(200, 160), made(240, 240)),
+            (made(200, 160), made(240, 190)),
             (made(200, 200), made(240, 240)),
-            (made(200, 160, period=2), made(240, 240)),
+            (made(200, 160, period=2), made(240, 190, period=2)),
         )
     )
     assert varying is not None
@@ -683,3 +685,28 @@ def test_the_execution_whose_stacks_were_recorded_counts_as_well() -> None:
     assert "can be chance" in varying.remarks[0]
     assert not varying.is_indirect
     assert not any("can be chance" in remark for remark in (*steady.remarks, *sampled.remarks))
+
+
+@pytest.mark.parametrize(
+    ("counts_before", "counts_after", "is_chance"),
+    [
+        ((200, 210, 205), (230, 208, 220), True),
+        ((200, 210, 205), (216, 230, 220), True),
+        ((200, 204, 203), (900, 500, 700), False),
+        ((200, 200, 200), (240, 240, 240), False),
+    ],
+    ids=("overlap", "closer than the steadier one varies", "apart, although one varies much", "steady"),
+)
+def test_three_executions_of_each_commit_show_whether_the_commits_are_apart(
+    counts_before: tuple[int, int, int], counts_after: tuple[int, int, int], is_chance: bool
+) -> None:
+    def made(faults: int, n_counted: int, n_stacks: int) -> Profile:
+        made_profile = profiled(new(faults), stacks={(0,): faults})
+        assert made_profile.faults is not None
+        recorded = made_profile.faults.model_copy(update={"samples": n_stacks})
+        return made_profile.model_copy(
+            update={"faults": recorded, "scope": "process", "readings": {"page-faults": Reading(value=n_counted)}}
+        )
+
+    remarks = explain(made(*counts_before), made(*counts_after)).remarks
+    assert any("can be chance" in remark for remark in remarks) is is_chance
