@@ -898,3 +898,11 @@ def test_the_target_for_a_usual_machine_is_made_if_each_has_a_makefile() -> None
     files = {"ref/Makefile": text} | {f"ref/Makefile.{name}": "" for name in ("intel", "cray", "openmpi", "phi")}
     commands = [proposal.command for proposal in make.propose(listing(files))]
     assert commands == ["sh -c 'make -C ref -j$(nproc)'", "sh -c 'make -C ref -j$(nproc) openmpi'"]
+
+
+def test_each_part_of_the_default_target_builds_less_than_the_project() -> None:
+    makefile = "all: one two\none:\n\t$(MAKE) -C one\ntwo:\n\t$(MAKE) -C two\n"
+    is_reduced = {build.command: build.is_reduced for build in make.propose(listing({"Makefile": makefile}))}
+    assert is_reduced["sh -c 'make -j$(nproc)'"] is False
+    assert is_reduced["sh -c 'make -j$(nproc) one'"] is True
+    assert is_reduced["sh -c 'make -j$(nproc) two'"] is True
