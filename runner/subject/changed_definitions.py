@@ -23,6 +23,8 @@ _MAX_LINES_OF_SETTINGS = 20
 """If more lines of a file without source code changed, it contains data rather than settings."""
 _MIN_NAME_CHARACTERS = 3
 """Shorter names stand in too many lines that mean something else."""
+_MAX_SITE_CHARACTERS = 1000
+"""Only the beginning of a longer line is searched."""
 _DEFINE_OPTION = re.compile(r"-D\s*([A-Za-z_]\w*)")
 """A macro that a build file defines."""
 _KEY = re.compile(r"\s*[\"']?([A-Za-z_][\w.-]{3,})[\"']?\s*[:=]")
@@ -182,7 +184,9 @@ def _list_uses(
                 continue
             if is_function and current == name and not re.search(rf"\b{re.escape(name)}\b\s*(?:<[^;()]*>)?\(", code):
                 continue
-            dependents = set(_list_dependents(current, file, line, reader)) & sites.keys() - seen
+            # A type that declares a function does not change with it.
+            names = () if is_function else _list_dependents(current, file, line, reader)
+            dependents = set(names) & sites.keys() - seen
             pending += sorted(dependents)
             seen |= dependents
             function = find_function(reader.read_lines(file), line)
@@ -212,7 +216,7 @@ def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _S
     """
     sites: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     wanted = frozenset(names)
-    for match in filter(None, map(pattern.fullmatch, text.split("\n"))):
+    for match in filter(None, (pattern.fullmatch(line[:_MAX_SITE_CHARACTERS]) for line in text.split("\n"))):
         for name in wanted.intersection(re.findall(r"[\w.-]+", match[3])) | wanted.intersection(
             re.findall(r"\w+", match[3])
         ):

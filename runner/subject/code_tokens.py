@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 _HASH_SUFFIXES = frozenset(
@@ -21,6 +21,8 @@ _NO_TYPE = frozenset(
     | {"while", "for", "switch", "await", "yield", "import", "from"}
 )
 """Words before a name that are not its type, so that the name is not declared there."""
+_MAX_INLINED_TOKENS = 500
+"""New variables are looked for in code of at most this length."""
 _AFTER_DECLARED = frozenset({"=", ";", ",", ")", "[", ":", "{", "in", "of", "("})
 _CONDITIONAL = frozenset(
     {"while", "for", "do", "if", "switch", "loop", "?", "&&", "||", "&", "|", "and", "or", "lambda"}
@@ -118,14 +120,20 @@ def is_same_code(before: Sequence[str], after: Sequence[str], renamed: dict[str,
     They may differ in comments, spaces, renamed variables, and in a variable of the new code that only holds a part of
     its next statement.
     """
-    restored = tuple(renamed.get(token, token) for token in after)
+    expected = tuple(before)
+    code: tuple[str, ...] | None = tuple(renamed.get(token, token) for token in after)
     known = frozenset(before)
-    return any(tuple(before) == candidate for candidate in _inline_variables(restored, known))
+    is_short = len(after) <= _MAX_INLINED_TOKENS
+    while code is not None and code != expected:
+        code = _inline_variable(code, known) if is_short else None
+    return code is not None
 
 
-def _inline_variables(tokens: tuple[str, ...], known: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """Yield code, and the code without each new variable that is used once, in the statement after its declaration."""
-    yield tokens
+def _inline_variable(tokens: tuple[str, ...], known: frozenset[str]) -> tuple[str, ...] | None:
+    """Return code without its first new variable that is used once, in the statement after its declaration.
+
+    None if there is none.
+    """
     for index in range(1, len(tokens)):
         name = tokens[index - 1]
         if tokens[index] != "=" or name in known or not _NAME.fullmatch(name):
@@ -138,8 +146,8 @@ def _inline_variables(tokens: tuple[str, ...], known: frozenset[str]) -> Iterato
         if ";" in rest[:use] or _CONDITIONAL & frozenset(rest[:use]):
             continue
         start = max((place + 1 for place in range(index) if tokens[place] in {";", "{", "}"}), default=0)
-        inlined = (*tokens[:start], *rest[:use], *tokens[index + 1 : end], *rest[use + 1 :])
-        yield from _inline_variables(inlined, known)
+        return (*tokens[:start], *rest[:use], *tokens[index + 1 : end], *rest[use + 1 :])
+    return None
 
 
 def _find_end(tokens: Sequence[str], start: int) -> int:

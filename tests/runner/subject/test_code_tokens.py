@@ -50,3 +50,9 @@ def test_what_a_comment_looks_like_depends_on_the_file() -> None:
     assert same("n = 1  # one", "n = 1  # first", file="a.py")
     assert not same("#define N 1", "#define N 2")
     assert same("n = 1 ! one", "n = 1 ! first", file="a.f90")
+
+
+def test_many_new_variables_take_no_long_time() -> None:
+    after = "".join(f"int v{n} = f({n}); g(v{n});" for n in range(30))
+    assert same("".join(f"g(f({n}));" for n in range(30)), after)
+    assert not same("".join(f"g(f({n + 1}));" for n in range(30)), after)
