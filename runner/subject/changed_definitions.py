@@ -106,6 +106,7 @@ def find_changed_definitions(
         for (name, (file, line)), uses in zip(
             places.items(), _find_uses(places, functions - others, reader), strict=True
         )
+        if uses or reader.is_source(file)
     )
 
 
@@ -165,11 +166,11 @@ def _list_uses(
     """Return the lines of code that use a name, or one that is defined with it.
 
     If several functions have the name, such as methods of several types, it is unknown which of them a line calls. If
-    another file defines a constant or a type of this name, only lines of the same file are known to use this one.
+    several files define a constant or a type of this name, only lines of the same file are known to use this one.
     """
     if is_function and _count_definitions(name, sites) > 1:
         return ()
-    is_ambiguous = not is_function and bool(_list_defining_files(name, sites) - {place[0]})
+    is_ambiguous = not is_function and len(_list_defining_files(name, sites)) > 1
     found: dict[tuple[str, int], Use] = {}
     pending, seen = [name], {name}
     while pending:
@@ -186,7 +187,9 @@ def _list_uses(
                 continue
             if is_function and current == name and not re.search(rf"\b{re.escape(name)}\b\s*(?:<[^;()]*>)?\(", code):
                 continue
-            dependents = set(_list_dependents(current, file, line, reader)) & sites.keys() - seen
+            # A type that declares a function does not change with it.
+            names = () if is_function else _list_dependents(current, file, line, reader)
+            dependents = set(names) & sites.keys() - seen
             pending += sorted(dependents)
             seen |= dependents
             function = find_function(reader.read_lines(file), line)

@@ -42,6 +42,8 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 _MAX_HEADERS = 12
 _MAX_DISTANCE = 5000
 """How many lines before a line are searched for those that enclose it."""
+_MAX_LINE_CHARACTERS = 500
+"""Longer lines are data, or were written by a program."""
 
 
 def find_defined_names(lines: Sequence[str], number: int) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ def find_defined_names(lines: Sequence[str], number: int) -> tuple[str, ...]:
     number
         The number of the line, from 1 on.
     """
-    if not 0 < number <= len(lines):
+    if not 0 < number <= len(lines) or len(lines[number - 1]) > _MAX_LINE_CHARACTERS:
         return ()
     line = lines[number - 1]
     first = _find_first_of_continued(lines, number)
@@ -149,7 +151,7 @@ def _find_assigned(line: str) -> tuple[str, ...]:
 
 def find_function(lines: Sequence[str], number: int) -> str:
     """Return the name of the function, macro or type that contains a line; empty if none is recognised."""
-    if not 0 < number <= len(lines):
+    if not 0 < number <= len(lines) or len(lines[number - 1]) > _MAX_LINE_CHARACTERS:
         return ""
     if macro := _MACRO.match(lines[_find_first_of_continued(lines, number) - 1]):
         return macro[1]
@@ -221,7 +223,7 @@ def _iterate_headers(lines: Sequence[str], number: int) -> Iterator[int]:
         own_indentation = _indent(line)
         if not indentation or n_headers == _MAX_HEADERS:
             return
-        if not line.strip() or own_indentation >= indentation:
+        if not line.strip() or own_indentation >= indentation or len(line) > _MAX_LINE_CHARACTERS:
             continue
         if line.lstrip().startswith("}"):
             closed.add(own_indentation)

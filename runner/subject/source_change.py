@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -130,7 +130,7 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
     }
     change = _build_change(changing_hunks)
     reader = FileReader(
-        lambda file: _list_code(file, read_after(file)), partial(_find_sites, repository, head), is_source_file
+        cache(lambda file: _list_code(file, read_after(file))), partial(_find_sites, repository, head), is_source_file
     )
     is_small = len(change.lines) <= _MAX_READ_FILES
     ranges = [_build_range(hunk, read_before, read_after) for hunk in changing_hunks] if is_small else []

@@ -5,6 +5,7 @@ A line that uses a macro, a constant, a type or an inlined function does not cha
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
@@ -21,7 +22,7 @@ from runner.contract.diagnosis import (
     FaultCause,
     Use,
 )
-from runner.contract.function_names import has_name, shorten_name
+from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import COMPILED_MODULE, Profile
@@ -50,6 +51,10 @@ _MIN_DIRECT_SHARE = 0.5
 """A changed line that itself has this share of the faults that are linked to a definition explains them."""
 _MIN_DIRECT_SHARE = 0.5
 """A changed line that itself has this share of the faults that are linked to a definition explains them."""
+_SUFFIX = re.compile(r"(?:\.(?:part|constprop|isra|cold)[.\d]*)+$|(?:\.func\d+(?:\.\d+)*)+$|(?:::\{\{closure\}\})+$")
+"""What compilers add to the name of a part of a function."""
+_TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most so many files or definitions are listed."""
 
@@ -114,12 +119,13 @@ def find_altered_definition(
     own += [(place, sign * n_faults) for place, n_faults in _compare_lines_in_runtime(profiles)]
     outside = [(place, sign * change.growth) for place, change in compare_lines_outside_allocators(profiles)]
     calling = [(place, sign * change.growth, depth) for place, change, depth in compare_calling_lines(profiles)]
+    is_single = len(definitions) == 1
     links = [
         (link, -index, definition, use)
         for index, definition in enumerate(definitions)
         for use in definition.uses
         for link in (
-            *_list_links(use, own, outside, calling, is_own=_is_own_use(definition, use)),
+            *_list_links(use, own, outside, calling, is_own=is_single and _is_own_use(definition, use)),
             *([_Link(_Strength.POLICY, 0, sign * n_given_back)] if _SETS_POLICY.intersection(use.calls) else []),
         )
     ]
@@ -144,7 +150,10 @@ def _list_links(
     *,
     is_own: bool,
 ) -> Iterator[_Link]:
-    """Yield the links of a use to the difference. Each line of an altered function can call what faults."""
+    """Yield the links of a use to the difference. Each line of an altered function can call what faults.
+
+    That is a link only if nothing else is altered, because outer functions call everything.
+    """
     for rows in (own, outside):
         yield _Link(_Strength.LINE, 0, _sum(rows, lambda place: _is_line(place, use)))
         yield _Link(_Strength.FUNCTION, 0, _sum(rows, lambda place: _is_in_function(place, use)))
@@ -162,11 +171,15 @@ def _is_line(place: FunctionLine, use: Use) -> bool:
 
 
 def _is_in_function(place: FunctionLine, use: Use) -> bool:
-    return (
-        bool(use.function)
-        and place.function_key.file == use.file
-        and has_name(place.function_key.function, use.function)
-    )
+    return place.function_key.file == use.file and _get_own_name(place.function_key.function) == use.function
+
+
+def _get_own_name(function: str) -> str:
+    """Return the name of a function without its class, its package, its types and its parameters."""
+    name = _SUFFIX.sub("", function)
+    while (shorter := _TYPES.sub("", name)) != name:
+        name = shorter
+    return re.split(r"\W", _PARAMETERS.sub("", name))[-1]
 
 
 def _compare_lines_in_runtime(profiles: tuple[Profile, Profile]) -> list[tuple[FunctionLine, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runner.contract.diagnosis import ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
 from runner.contract.explanation_text import describe_altered_definition
 from runner.contract.profile import Frame, Memory, Profile, Touch
@@ -214,3 +216,34 @@ def test_a_function_that_calls_what_faults_is_altered_itself_whichever_of_its_li
     definition = define("read_all", *uses, file="src/file.c", line=38)
     difference = explain(before, after, definition, lines={"src/file.c": ((38, 38),)})
     assert describe(difference) == "The change alters only read_all itself, at src/file.c:38."
+
+
+@pytest.mark.parametrize(
+    ("function", "is_linked"),
+    [
+        ("grow", True),
+        ("Table::grow(int, char (*)[4]) const", True),
+        ("Table<int>::grow<long>(long)", True),
+        ("main.(*table[...]).grow", True),
+        ("main.grow.func1", True),
+        ("words::grow::{{closure}}", True),
+        ("grow.constprop.0", True),
+        ("grow::insert(int)", False),
+        ("regrow", False),
+    ],
+)
+def test_a_use_is_in_a_function_if_it_has_its_own_name(function: str, is_linked: bool) -> None:
+    frames = (GROW.model_copy(update={"function": function}), READ, MEMSET)
+    before, after = (
+        profiled(new(number, frames[0]), stacks={(0,): number}).model_copy(update={"frames": frames})
+        for number in (100, 900)
+    )
+    difference = explain(before, after, define("LIMIT", ("src/table.c", 9, "grow")), define("OTHER"))
+    assert (difference.altered_definition is not None) is is_linked
+
+
+def test_of_several_altered_functions_one_that_only_calls_what_faults_is_no_cause() -> None:
+    main = Frame(function="main", module="prog", file="src/main.c", line=5)
+    before, after = (side.model_copy(update={"frames": (GROW, READ, main)}) for side in grown({(2, 1, 0): 900}))
+    outer = define("main", ("src/main.c", 9, "main"), file="src/main.c", line=9)
+    assert explain(before, after, outer, define("OTHER")).altered_definition is None
