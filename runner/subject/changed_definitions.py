@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -13,27 +14,39 @@ from runner.subject.code_names import (
     begins_definition,
     begins_function,
     find_defined_names,
-    find_function,
+    find_enclosing_name,
     is_function_name,
 )
 from runner.subject.code_tokens import MAX_CODE_CHARACTERS
 
 _MAX_STEPS = 3
-"""A name can be used in the definition of another name, and so on, at most this many times."""
+"""Names that are defined with a changed name, names that are defined with these, and so on, are followed so far."""
 _MAX_LINES_OF_SETTINGS = 20
 """If more lines of a file without source code changed, it contains data rather than settings."""
 _MAX_CHANGED_LINES = 2000
-"""The definitions of a change with more lines are not looked for: they are too many."""
+"""In a change of more lines, no definitions are searched for, because there would be too many."""
 _MIN_NAME_CHARACTERS = 3
-"""Shorter names stand in too many lines that mean something else."""
+"""Shorter names are left out: too many lines contain them with another meaning."""
 _DEFINE_OPTION = re.compile(r"-D\s*([A-Za-z_]\w*)")
 """A macro that a build file defines."""
 _KEY = re.compile(r"\s*[\"']?([A-Za-z_][\w.-]{3,})[\"']?\s*[:=]")
 """The key of a line in a file of settings."""
 _CALL = re.compile(r"\b([A-Za-z_]\w{0,199})\s*\(")
 _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)|^\s*\*\s.*")
-_Sites = Mapping[str, Sequence[tuple[str, int, str]]]
-"""The lines that contain each name: the file, the number of the line, and its text."""
+_Place = tuple[str, int]
+"""A file, and the number of a line."""
+
+
+class Site(NamedTuple):
+    """A line that contains a name."""
+
+    file: str
+    line: int
+    text: str
+
+
+Sites = Mapping[str, Sequence[Site]]
+"""The lines that contain each name."""
 
 
 class ChangedRange(Struct, frozen=True):
@@ -42,11 +55,11 @@ class ChangedRange(Struct, frozen=True):
     Attributes
     ----------
     lines
-        All lines of the file that contains them, without comments: after the commit, or before it if they were removed.
+        All lines of the file, without comments: as they are after the commit or, for removed lines, before it.
     numbers
-        Their numbers there, without those of comments and empty lines.
+        The numbers of the changed lines in ``lines``, without comments and empty lines.
     first_line
-        The number, after the commit, of the first of them, or of the line in the place of those that were removed.
+        The number of the first changed line after the commit; of removed lines, that of the line in their place.
     """
 
     file: str
@@ -70,7 +83,7 @@ class FileReader(Struct, frozen=True):
     """
 
     read_lines: Callable[[str], Sequence[str]]
-    find_sites: Callable[[Sequence[str]], _Sites]
+    find_sites: Callable[[Sequence[str]], Sites]
     is_source: Callable[[str], bool]
 
 
@@ -80,89 +93,101 @@ def find_changed_definitions(
     """Return the definitions that contain changed lines, with their uses; empty if there are too many of them.
 
     A macro on the command line in a build file is a definition as well, and so is a key in a file of settings, which
-    the program reads by its name. A constructor has the name of its type, which then counts.
+    the program reads by its name.
     """
-    places: dict[str, tuple[str, int]] = {}
-    functions: set[str] = set()
     if sum(len(changed_range.numbers) for changed_range in changed_ranges) > _MAX_CHANGED_LINES:
         return ()
+    places, functions = _find_changed_names(changed_ranges, reader)
+    if len(places) > MAX_CHANGED_DEFINITIONS:
+        return ()
+    uses = _find_uses(places, functions, reader)
+    return tuple(
+        ChangedDefinition(name=name, file=file, line=line, uses=uses[name])
+        for name, (file, line) in places.items()
+        if uses[name] or reader.is_source(file)
+    )
+
+
+def _find_changed_names(
+    changed_ranges: Sequence[ChangedRange], reader: FileReader
+) -> tuple[dict[str, _Place], set[str]]:
+    """Return the first changed line of each definition, by its name, and the names that are only those of functions.
+
+    A constructor has the name of its type, which then counts. If there are too many names, not all are returned.
+    """
+    places: dict[str, _Place] = {}
+    functions: set[str] = set()
     others: set[str] = set()
     for changed_range in changed_ranges:
         is_source = reader.is_source(changed_range.file)
         if not is_source and len(changed_range.numbers) > _MAX_LINES_OF_SETTINGS:
             continue
         for number in changed_range.numbers:
-            for name in _find_names(changed_range.lines, number, is_source=is_source):
-                if len(name) < _MIN_NAME_CHARACTERS:
-                    continue
-                line = changed_range.first_line if changed_range.is_removed else number
+            line = changed_range.first_line if changed_range.is_removed else number
+            for name in _list_defined_names(changed_range.lines, number, is_source=is_source):
                 places.setdefault(name, (changed_range.file, line))
                 is_function = is_source and is_function_name(changed_range.lines, number, name)
                 (functions if is_function else others).add(name)
         if len(places) > MAX_CHANGED_DEFINITIONS:
-            return ()
-    return tuple(
-        ChangedDefinition(name=name, file=file, line=line, uses=uses)
-        for (name, (file, line)), uses in zip(
-            places.items(), _find_uses(places, functions - others, reader), strict=True
-        )
-        if uses or reader.is_source(file)
-    )
+            break
+    return places, functions - others
 
 
-def _find_names(lines: Sequence[str], number: int, *, is_source: bool) -> tuple[str, ...]:
+def _list_defined_names(lines: Sequence[str], number: int, *, is_source: bool) -> list[str]:
+    """Return the names whose definitions contain a line, without very short ones."""
     if is_source:
-        return find_defined_names(lines, number)
-    line = lines[number - 1] if number <= len(lines) else ""
-    key = _KEY.match(line)
-    return (*_DEFINE_OPTION.findall(line), *((key[1],) if key else ()))
+        names = find_defined_names(lines, number)
+    else:
+        line = lines[number - 1] if number <= len(lines) else ""
+        key = _KEY.match(line)
+        names = (*_DEFINE_OPTION.findall(line), *((key[1],) if key else ()))
+    return [name for name in names if len(name) >= _MIN_NAME_CHARACTERS]
 
 
-def _find_uses(places: Mapping[str, tuple[str, int]], functions: set[str], reader: FileReader) -> list[tuple[Use, ...]]:
-    """Return the uses of each name, in the order of the names."""
-    sites = _search(places, reader)
-    uses = []
+def _find_uses(places: Mapping[str, _Place], functions: set[str], reader: FileReader) -> dict[str, tuple[Use, ...]]:
+    """Return the uses of each name."""
+    sites = _find_all_sites(places.keys(), reader)
+    uses = {}
     for name, place in places.items():
         own_uses = [Use(file=place[0], line=place[1], function=name)] if name in functions else []
-        uses.append((*own_uses, *_list_uses(name, place, sites, reader, is_function=name in functions))[:MAX_USES])
+        other_uses = _list_uses(name, place, sites, reader, is_function=name in functions)
+        uses[name] = (*own_uses, *other_uses)[:MAX_USES]
     return uses
 
 
-def _search(places: Mapping[str, object], reader: FileReader) -> dict[str, Sequence[tuple[str, int, str]]]:
+def _find_all_sites(names: Iterable[str], reader: FileReader) -> Sites:
     """Return the lines that contain the names, or names that are defined with them."""
-    sites: dict[str, Sequence[tuple[str, int, str]]] = {}
-    wanted = set(places)
+    sites: dict[str, Sequence[Site]] = {}
+    wanted = set(names)
     for _ in range(_MAX_STEPS):
         if not wanted or len(sites) > MAX_CHANGED_DEFINITIONS:
             break
         sites |= dict.fromkeys(wanted, ()) | dict(reader.find_sites(sorted(wanted)))
         wanted = {
-            other
+            dependent
             for name in wanted
-            for file, line, _ in _list_sites(name, sites)
-            for other in _list_dependents(name, file, line, reader)
+            for site in _list_sites(name, sites)
+            for dependent in _list_dependents(name, site, reader)
         } - sites.keys()
     return sites
 
 
-def _list_sites(name: str, sites: _Sites) -> Sequence[tuple[str, int, str]]:
-    """Return the lines that contain a name; none if they are so many that the name says nothing."""
+def _list_sites(name: str, sites: Sites) -> Sequence[Site]:
+    """Return the lines that contain a name; none if there are too many, because such a name can mean anything."""
     found = sites.get(name, ())
     return found if len(found) <= MAX_USES else ()
 
 
-def _list_dependents(name: str, file: str, line: int, reader: FileReader) -> tuple[str, ...]:
+def _list_dependents(name: str, site: Site, reader: FileReader) -> tuple[str, ...]:
     """Return the macros, constants and types whose definitions use a name in a line."""
-    if not reader.is_source(file):
+    if not reader.is_source(site.file):
         return ()
-    lines = reader.read_lines(file)
-    names = find_defined_names(lines, line)
-    return tuple(other for other in names if other != name and not is_function_name(lines, line, other))
+    lines = reader.read_lines(site.file)
+    names = find_defined_names(lines, site.line)
+    return tuple(other for other in names if other != name and not is_function_name(lines, site.line, other))
 
 
-def _list_uses(
-    name: str, place: tuple[str, int], sites: _Sites, reader: FileReader, *, is_function: bool
-) -> Iterable[Use]:
+def _list_uses(name: str, place: _Place, sites: Sites, reader: FileReader, *, is_function: bool) -> Iterable[Use]:
     """Return the lines of code that use a name, or one that is defined with it.
 
     If several functions have the name, such as methods of several types, it is unknown which of them a line calls. If
@@ -171,45 +196,55 @@ def _list_uses(
     if is_function and _count_definitions(name, sites) > 1:
         return ()
     is_ambiguous = not is_function and len(_list_defining_files(name, sites)) > 1
-    found: dict[tuple[str, int], Use] = {}
+    uses: dict[_Place, Use] = {}
     pending, seen = [name], {name}
     while pending:
         current = pending.pop(0)
-        for file, line, text in _list_sites(current, sites):
-            code = _COMMENT.sub("", text)
-            is_other = is_ambiguous and file != place[0]
-            if (
-                is_other
-                or not reader.is_source(file)
-                or (file, line) == place
-                or not re.search(rf"\b{re.escape(current)}\b", code)
-            ):
+        for site in _list_sites(current, sites):
+            is_other = is_ambiguous and site.file != place[0]
+            is_definition = (site.file, site.line) == place
+            if is_other or is_definition or not reader.is_source(site.file):
                 continue
-            if is_function and current == name and not re.search(rf"\b{re.escape(name)}\b\s*(?:<[^;()]*>)?\(", code):
+            if not _contains_use(site, current, is_call=is_function):
                 continue
             # A type that declares a function does not change with it.
-            names = () if is_function else _list_dependents(current, file, line, reader)
+            names = () if is_function else _list_dependents(current, site, reader)
             dependents = set(names) & sites.keys() - seen
             pending += sorted(dependents)
             seen |= dependents
-            function = find_function(reader.read_lines(file), line)
+            function = find_enclosing_name(reader.read_lines(site.file), site.line)
             if function and function != current and not dependents:
-                calls = tuple(dict.fromkeys(_CALL.findall(code)))[:MAX_CALLS_OF_USE]
-                found.setdefault((file, line), Use(file=file, line=line, function=function, calls=calls))
-    return found.values()
+                uses.setdefault((site.file, site.line), _build_use(site, function))
+    return uses.values()
 
 
-def _count_definitions(name: str, sites: _Sites) -> int:
+def _contains_use(site: Site, name: str, *, is_call: bool) -> bool:
+    """Return whether a line contains a name outside of comments, or, if ``is_call``, a call of the name."""
+    call = r"\s*(?:<[^;()]*>)?\(" if is_call else ""
+    return re.search(rf"\b{re.escape(name)}\b{call}", _remove_comments(site.text)) is not None
+
+
+def _build_use(site: Site, function: str) -> Use:
+    """Return a line in a function as a use, with the functions that it calls."""
+    calls = dict.fromkeys(_CALL.findall(_remove_comments(site.text)))
+    return Use(file=site.file, line=site.line, function=function, calls=tuple(calls)[:MAX_CALLS_OF_USE])
+
+
+def _count_definitions(name: str, sites: Sites) -> int:
     """Return how many functions of a name begin in the lines that contain it."""
-    return sum(begins_function(_COMMENT.sub("", text), name) for _, _, text in sites.get(name, ()))
+    return sum(begins_function(_remove_comments(site.text), name) for site in sites.get(name, ()))
 
 
-def _list_defining_files(name: str, sites: _Sites) -> set[str]:
+def _list_defining_files(name: str, sites: Sites) -> set[str]:
     """Return the files in which constants, types or variables of a name are defined."""
-    return {file for file, _, text in sites.get(name, ()) if begins_definition(_COMMENT.sub("", text), name)}
+    return {site.file for site in sites.get(name, ()) if begins_definition(_remove_comments(site.text), name)}
 
 
-def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _Sites:
+def _remove_comments(line: str) -> str:
+    return _COMMENT.sub("", line)
+
+
+def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> Sites:
     """Return the lines that ``git grep`` found, by the names that they contain.
 
     Parameters
@@ -217,11 +252,11 @@ def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> _S
     pattern
         Matches a line of the output; its groups are the file, the number and the text.
     """
-    sites: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    sites: defaultdict[str, list[Site]] = defaultdict(list)
     wanted = frozenset(names)
     for match in filter(None, map(pattern.fullmatch, text.split("\n"))):
         text_of_line = match[3][:MAX_CODE_CHARACTERS]
         words = {*re.findall(r"[\w.-]+", text_of_line), *re.findall(r"\w+", text_of_line)}
         for name in wanted & words:
-            sites[name].append((match[1], int(match[2]), text_of_line))
+            sites[name].append(Site(match[1], int(match[2]), text_of_line))
     return sites

@@ -1,4 +1,7 @@
-"""Finds the names whose definitions contain given lines of source code: macros, constants, types, functions."""
+"""Finds the names whose definitions contain given lines of source code: macros, constants, types, functions.
+
+A line that encloses others is called their header: the first line of a function, a type, a table or a block.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _TYPE = re.compile(
     r"\b(?:struct|class|union|enum|interface|record|trait)\b"
     r"(?:(?:\s+(?!(?:extends|implements|final|where)\b)\w+)*\s+(?!(?:extends|implements|final|where)\b)([A-Za-z_]\w*))?"
 )
-"""The beginning of a type. Before its name can stand macros."""
+"""The beginning of a type. Macros can precede its name."""
 _GO_TYPE = re.compile(r"\s*type\s+(\w+)(?:\[[^\]]*\])?\s+(?:struct|interface)\b")
 _BLOCK_OF_VALUES = re.compile(r"\s*(?:const|var|let)\s*\(?\s*$|.*\benum\b.*")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|constinit|final|static)\b.*=")
@@ -32,16 +35,17 @@ _KEYWORDS = frozenset(
     | {"enum", "union", "type", "var", "let", "const", "static", "new", "delete", "await", "yield", "throw", "case"}
     | {"go", "defer", "map", "chan", "async", "impl", "use", "mod", "package", "namespace", "template", "operator"}
 )
-"""Words of languages that can stand where a name stands."""
+"""Words of programming languages that can be in the place of a name, but are none."""
 _NO_HEADER = re.compile(
     r"\s*(?:$|[{})\]*]|//|#\s*(?!define)\w|@|(?:public|private|protected)\b[^()]*:\s*$|namespace\b)"
 )
-"""What encloses no code, although it is less indented: a brace, a comment, a directive, an access label."""
+"""Lines that are no headers, although they are less indented: a brace, a comment, a directive, an access label."""
 _ARGUMENTS = re.compile(r"<[^<>]*>")
-"""The parameters of a template."""
+"""The arguments of a template."""
 _MAX_HEADERS = 12
+"""At most this many headers of a line are considered."""
 _MAX_DISTANCE = 5000
-"""How many lines before a line are searched for those that enclose it."""
+"""How many lines before a line are searched for its headers."""
 _MAX_LINE_CHARACTERS = 500
 """Longer lines are data, or were written by a program."""
 
@@ -59,62 +63,63 @@ def find_defined_names(lines: Sequence[str], number: int) -> tuple[str, ...]:
     if not 0 < number <= len(lines) or len(lines[number - 1]) > _MAX_LINE_CHARACTERS:
         return ()
     line = lines[number - 1]
-    first = _find_first_of_continued(lines, number)
+    first = _find_first_continued_line(lines, number)
     if macro := _MACRO.match(lines[first - 1]):
         return (macro[1],)
     if not line.strip() or _NO_HEADER.match(line):
         return ()
-    names = _name_in_context(lines, number, list(_iterate_headers(lines, number)))
+    names = _find_names_in_context(lines, number, list(_iterate_headers(lines, number)))
     return tuple(name for name in names if name not in _KEYWORDS)
 
 
-def _name_in_context(lines: Sequence[str], number: int, headers: Sequence[int]) -> tuple[str, ...]:
-    """Return the names that a line defines, given the lines that enclose it, the innermost first."""
+def _find_names_in_context(lines: Sequence[str], number: int, headers: Sequence[int]) -> tuple[str, ...]:
+    """Return the names whose definitions contain a line, given the numbers of its headers, the innermost first."""
     line = lines[number - 1]
     if not headers:
-        return _name_at_top_level(line)
+        return _find_names_at_top_level(line)
     header = lines[headers[0] - 1]
-    if _BLOCK_OF_VALUES.fullmatch(header.rstrip(" {")) or (_is_type(header) and _CONSTANT.search(line)):
-        return _find_assigned(line)
-    if _is_type(header):
-        return _name_type(lines, headers[0])
-    return _name_enclosing(lines, headers)
+    if _BLOCK_OF_VALUES.fullmatch(header.rstrip(" {")) or (_begins_type(header) and _CONSTANT.search(line)):
+        return _find_assigned_names(line)
+    if _begins_type(header):
+        return _find_type_names(lines, headers[0])
+    return _find_name_in_headers(lines, headers)
 
 
-def _is_type(header: str) -> bool:
+def _begins_type(header: str) -> bool:
     """Return whether a type begins in a line."""
     return _GO_TYPE.match(header) is not None or (
-        not _CONTROL.match(header) and _find_type(header) is not None and not _names_function(header)
+        not _CONTROL.match(header) and _find_type(header) is not None and not _find_function_name(header)
     )
 
 
 def _find_type(line: str) -> re.Match[str] | None:
+    """Return the match of the type that begins in a line; None if none does."""
     return _TYPE.search(_ARGUMENTS.sub(" ", line))
 
 
-def _name_type(lines: Sequence[str], header: int) -> tuple[str, ...]:
-    """Return the names of a type: that after its keyword, and that after the end of a ``typedef``."""
+def _find_type_names(lines: Sequence[str], header: int) -> tuple[str, ...]:
+    """Return the names of the type with a header: that after its keyword, and that at the end of a ``typedef``."""
     match = _GO_TYPE.match(lines[header - 1]) or _find_type(lines[header - 1])
     names = [match[1]] if match and match[1] else []
-    indentation = _indent(lines[header - 1])
+    indentation = _measure_indentation(lines[header - 1])
     for line in lines[header:]:
-        if line.strip() and _indent(line) <= indentation and (end := re.match(r"\s*\}\s*(\w+)?", line)):
+        if line.strip() and _measure_indentation(line) <= indentation and (end := re.match(r"\s*\}\s*(\w+)?", line)):
             names += [end[1]] if end[1] else []
             break
     return tuple(dict.fromkeys(names))
 
 
-def _name_header(line: str) -> tuple[str, ...]:
+def _find_header_name(line: str) -> tuple[str, ...]:
     """Return the name of the function or table that begins in a line; empty for a part of a function."""
     if _CONTROL.match(line):
         return ()
-    if name := _names_function(line):
+    if name := _find_function_name(line):
         return (name,)
-    match = (_GO_TYPE.match(line) or _find_type(line)) if _is_type(line) else None
-    return ((match[1],) if match[1] else ()) if match else _find_assigned(line)
+    match = (_GO_TYPE.match(line) or _find_type(line)) if _begins_type(line) else None
+    return ((match[1],) if match[1] else ()) if match else _find_assigned_names(line)
 
 
-def _names_function(line: str) -> str:
+def _find_function_name(line: str) -> str:
     """Return the name of the function that begins in a line; empty if none does."""
     match = _FUNCTION.search(line)
     if match is None or match[match.lastindex or 0] in _KEYWORDS:
@@ -124,22 +129,22 @@ def _names_function(line: str) -> str:
     return match[match.lastindex or 0]
 
 
-def _name_at_top_level(line: str) -> tuple[str, ...]:
+def _find_names_at_top_level(line: str) -> tuple[str, ...]:
     """Return the names that a line outside of all functions and types defines."""
     if (go_type := _GO_TYPE.match(line)) is not None:
         return (go_type[1],)
     if re.match(r"\s*(?:import|from|use|using namespace|package|#|extern crate|return)\b", line):
         return ()
-    if re.match(r"\s*(?:using|type)\s+(\w+)\b", line):
-        return (re.sub(r"\s*(?:using|type)\s+(\w+)\b.*", r"\1", line),)
+    if alias := re.match(r"\s*(?:using|type)\s+(\w+)\b", line):
+        return (alias[1],)
     if (own_type := _find_type(line)) is not None and "{" in line and "}" in line:
-        return (*_find_assigned(line.partition("{")[2]), *((own_type[1],) if own_type[1] else ()))
-    if name := _names_function(line):
+        return (*_find_assigned_names(line.partition("{")[2]), *((own_type[1],) if own_type[1] else ()))
+    if name := _find_function_name(line):
         return (name,)
-    return _find_assigned(line)
+    return _find_assigned_names(line)
 
 
-def _find_assigned(line: str) -> tuple[str, ...]:
+def _find_assigned_names(line: str) -> tuple[str, ...]:
     """Return the names that a line assigns or declares, such as ``LIMIT`` in ``static const int LIMIT = 4;``."""
     text = re.sub(r'//.*|/\*.*?\*/|"[^"]*"', "", line).replace("::", "__")
     assigned = re.findall(r"([A-Za-z_]\w*)\s*(?:\[[^\]=]*\]\s*)*(?:(?<!:):(?!=)\s*[^=,;]+)?=(?!=)", text)
@@ -149,78 +154,85 @@ def _find_assigned(line: str) -> tuple[str, ...]:
     return (match[1],) if match else ()
 
 
-def find_function(lines: Sequence[str], number: int) -> str:
+def find_enclosing_name(lines: Sequence[str], number: int) -> str:
     """Return the name of the function, macro or type that contains a line; empty if none is recognised."""
     if not 0 < number <= len(lines) or len(lines[number - 1]) > _MAX_LINE_CHARACTERS:
         return ""
-    if macro := _MACRO.match(lines[_find_first_of_continued(lines, number) - 1]):
+    if macro := _MACRO.match(lines[_find_first_continued_line(lines, number) - 1]):
         return macro[1]
     headers = list(_iterate_headers(lines, number))
     if not headers and not lines[number - 1].rstrip().endswith(";"):
         headers = [number]  # The function may begin in this line.
-    return next(iter(_name_enclosing(lines, headers)), "")
+    return next(iter(_find_name_in_headers(lines, headers)), "")
 
 
-def _name_enclosing(lines: Sequence[str], headers: Sequence[int]) -> tuple[str, ...]:
-    """Return the name of the function that begins in one of some lines, or else of a type or a table.
+def _find_name_in_headers(lines: Sequence[str], headers: Sequence[int]) -> tuple[str, ...]:
+    """Return the name of the function that begins in one of the headers of a line, or else of a type or a table.
 
-    It is the innermost function with a word such as ``def`` or ``fn``. Without such a word, it is the outermost: in a
-    function, the beginning of a call or of an assignment encloses the lines that continue it.
+    Of several functions, it is the innermost one that begins with a word such as ``def`` or ``fn``. If none does, it is
+    the outermost one, because what looks like an inner function can be a call whose arguments continue on other lines.
     """
     texts = [lines[index - 1] for index in headers if not _CONTROL.match(lines[index - 1])]
-    functions = [(text, name) for text in texts if (name := _names_function(text))]
+    functions = [(text, name) for text in texts if (name := _find_function_name(text))]
     with_word = [name for text, name in functions if _FUNCTION_WORD.search(text)]
     if with_word or functions:
         return (with_word[0] if with_word else functions[-1][1],)
-    return next(filter(None, map(_name_header, texts)), ())
+    return next(filter(None, map(_find_header_name, texts)), ())
 
 
 def is_function_name(lines: Sequence[str], number: int, name: str) -> bool:
-    """Return whether a name that a line defines is that of the function around it, or that begins there."""
-    if _MACRO.match(lines[_find_first_of_continued(lines, number) - 1]):
+    """Return whether a name is that of a function that contains a line or begins in it."""
+    if _MACRO.match(lines[_find_first_continued_line(lines, number) - 1]):
         return False
     headers = (number, *_iterate_headers(lines, number))
-    return any(not _CONTROL.match(line) and _names_function(line) == name for line in (lines[i - 1] for i in headers))
+    return any(
+        not _CONTROL.match(line) and _find_function_name(line) == name for line in (lines[i - 1] for i in headers)
+    )
 
 
 def begins_function(line: str, name: str) -> bool:
-    """Return whether a function of a given name begins in a line, rather than that the line declares or calls it.
+    """Return whether the definition of a function begins in a line; false if the line only declares or calls it.
 
-    Before the name stands a word such as ``def``, or a type; the name can also begin the line.
+    A definition has a type or a word such as ``def`` before the name, or begins with the name, without indentation.
     """
-    if _names_function(line) != name or line.rstrip().endswith((";", ",")) or _CONTROL.match(line):
+    if _find_function_name(line) != name or line.rstrip().endswith((";", ",")) or _CONTROL.match(line):
         return False
     before = line[: re.search(rf"\b{re.escape(name)}\b", line).start()]  # type: ignore[union-attr]
     words = re.findall(r"\w+", before)
     if not words:
-        return not _indent(line)
+        return not _measure_indentation(line)
     return not (_KEYWORDS - {"func", "fn", "def", "function", "static", "const", "struct", "async"}).intersection(words)
 
 
 def begins_definition(line: str, name: str) -> bool:
     """Return whether a constant, a type or a variable of a given name is defined in a line outside of functions."""
     is_declaration = _DECLARATION.match(line)
-    return not _indent(line) and not is_declaration and not _names_function(line) and name in _name_at_top_level(line)
+    return (
+        not _measure_indentation(line)
+        and not is_declaration
+        and not _find_function_name(line)
+        and name in _find_names_at_top_level(line)
+    )
 
 
-def _find_first_of_continued(lines: Sequence[str], number: int) -> int:
-    """Return the number of the first line of those that are continued with a backslash up to a line."""
+def _find_first_continued_line(lines: Sequence[str], number: int) -> int:
+    """Return the number of the line that backslashes continue up to the given line; the given number if none does."""
     while number > 1 and lines[number - 2].endswith("\\"):
         number -= 1
     return number
 
 
 def _iterate_headers(lines: Sequence[str], number: int) -> Iterator[int]:
-    """Yield the numbers of the lines that enclose a line, the innermost first: each is less indented than the last.
+    """Yield the numbers of the headers of a line, the innermost first: each is less indented than the one before.
 
     A block that is closed before the line does not enclose it, whatever the indentation: tabs and spaces can be mixed.
     """
-    indentation = _indent(lines[number - 1])
+    indentation = _measure_indentation(lines[number - 1])
     closed: set[int] = set()
     n_headers = 0
     for index in range(number - 1, max(0, number - _MAX_DISTANCE), -1):
         line = lines[index - 1]
-        own_indentation = _indent(line)
+        own_indentation = _measure_indentation(line)
         if not indentation or n_headers == _MAX_HEADERS:
             return
         if not line.strip() or own_indentation >= indentation or len(line) > _MAX_LINE_CHARACTERS:
@@ -236,6 +248,7 @@ def _iterate_headers(lines: Sequence[str], number: int) -> Iterator[int]:
             yield index
 
 
-def _indent(line: str) -> int:
+def _measure_indentation(line: str) -> int:
+    """Return how many columns a line is indented."""
     text = line.expandtabs(8)
     return len(text) - len(text.lstrip())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 
 from msgspec import Struct
@@ -28,8 +28,14 @@ from runner.contract.diagnosis import (
 from runner.contract.profile import Profile
 from runner.contract.source_files import is_source_file
 from runner.errors import FaultwatchError
-from runner.subject.changed_definitions import ChangedRange, FileReader, find_changed_definitions, group_sites
-from runner.subject.code_tokens import MAX_CODE_CHARACTERS, blank_comments, find_renamed, is_same_code, list_tokens
+from runner.subject.changed_definitions import ChangedRange, FileReader, Sites, find_changed_definitions, group_sites
+from runner.subject.code_tokens import (
+    MAX_CODE_CHARACTERS,
+    blank_comments,
+    find_renamed_names,
+    is_same_code,
+    list_tokens,
+)
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 
@@ -39,20 +45,20 @@ _CALL = re.compile(
     r"\b(?!(?:if|for|while|switch|return|sizeof|catch|defined|alignof|typeof)\b)([A-Za-z_]\w{0,199})\s*\("
 )
 _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)|^\s*[*#].*")
-"""What is no code of a line in C and languages like it: a comment, the inside of a long one, or a directive."""
+"""The parts of a line of C, or a language like it, that are not code: comments, lines of a long one, directives."""
 _SITE = re.compile(r"[^:]+:(.+)\0(\d+)\0(.*)")
-"""A line that git grep prints: the commit, the file, the number of the line, and the line."""
+"""What ``git grep`` prints for a line: the commit, then the file, the number and the text of the line."""
 _RAW_ENTRY = re.compile(r":\d+ \d+ ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*")
 _MAX_FILE_BYTES, _MAX_READ_FILES = 1_000_000, 100
-"""Files that are larger are not read, and of a commit not more than these; if a change alters more, none is."""
+"""The largest file that is read, and the largest number of files; if a change alters more, none of them is read."""
 _MAX_SEARCHED_FUNCTIONS = 50
 """The lines that call the functions around changed calls are searched only if there are at most this many functions."""
 _OPTIONS = (
     *("--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
     *("--dst-prefix=b/", "--ignore-space-at-eol"),
 )
-"""Options that set what a user may have configured for a diff: the hunks then contain only changed lines. A line of
-which only the end changed, from CR LF to LF, is not a changed one."""
+"""Options of ``git diff`` that override the user's configuration, so that hunks contain only changed lines. A line of
+which only the end changed, from CR LF to LF, does not count as changed."""
 
 
 class SourceChange(Struct, frozen=True):
@@ -97,9 +103,9 @@ class _Hunk(Struct, frozen=True):
     Attributes
     ----------
     range
-        The added lines, or the line after those that were only removed.
+        The first and last number of the added lines; if there are none, twice that of the line after the removed ones.
     function_line
-        The line that git shows as the beginning of the function around them; empty if it knows none.
+        The line with which the function around them begins, according to git; empty if it knows none.
     removed_range, added_range
         The index of the first line and the number of lines, in the file before and after.
     """
@@ -115,7 +121,7 @@ class _Hunk(Struct, frozen=True):
 def read_source_change(repository: Repository, base: str, head: str) -> SourceChange:
     """Return how the sources of head differ from those of base; empty if git cannot compare them.
 
-    Where lines were only removed, the line that now stands in their place is changed.
+    Where lines were only removed, the line that is now in their place counts as changed.
     """
     try:
         text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
@@ -124,16 +130,15 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
         return SourceChange()
     read_before, read_after = (_CommitFiles(repository, commit).read for commit in (base, head))
     hunks = list(_iterate_hunks(text.split("\n")))
-    changing_hunks = _leave_out_cosmetic(hunks, read_before, read_after)
-    altered_files = {hunk.file for hunk in changing_hunks} | {file.file for file in files} - {
-        hunk.file for hunk in hunks
-    }
-    change = _build_change(changing_hunks)
+    altering_hunks = _leave_out_cosmetic_hunks(hunks, read_before, read_after)
+    change = _build_change(altering_hunks)
     reader = FileReader(
         cache(lambda file: _list_code(file, read_after(file))), partial(_find_sites, repository, head), is_source_file
     )
     is_small = len(change.lines) <= _MAX_READ_FILES
-    ranges = [_build_range(hunk, read_before, read_after) for hunk in changing_hunks] if is_small else []
+    ranges = [_build_range(hunk, read_before, read_after) for hunk in altering_hunks] if is_small else []
+    files_without_hunks = {file.file for file in files} - {hunk.file for hunk in hunks}
+    altered_files = files_without_hunks | {hunk.file for hunk in altering_hunks}
     return replace(
         change,
         calls=tuple(_add_caller_sites(repository, head, change.calls)),
@@ -153,7 +158,7 @@ def _build_range(hunk: _Hunk, read_before: Callable[[str], str], read_after: Cal
     return ChangedRange(hunk.file, lines, numbers, hunk.range[0], is_removed=is_removed)
 
 
-def _leave_out_cosmetic(
+def _leave_out_cosmetic_hunks(
     hunks: Sequence[_Hunk], read_before: Callable[[str], str], read_after: Callable[[str], str]
 ) -> list[_Hunk]:
     """Return the hunks without those that differ only in comments, spaces and names."""
@@ -165,12 +170,14 @@ def _leave_out_cosmetic(
     remaining: list[_Hunk] = []
     for file, own_hunks in hunks_by_file.items():
         remaining += (
-            _select_altering(own_hunks, read_before(file), read_after(file)) if is_source_file(file) else own_hunks
+            _select_altering_hunks(own_hunks, read_before(file), read_after(file))
+            if is_source_file(file)
+            else own_hunks
         )
     return remaining
 
 
-def _select_altering(hunks: Sequence[_Hunk], text_before: str, text_after: str) -> Iterable[_Hunk]:
+def _select_altering_hunks(hunks: Sequence[_Hunk], text_before: str, text_after: str) -> Iterable[_Hunk]:
     """Return the hunks of a file that differ in more than comments, spaces and names."""
     if not text_before or not text_after:
         return hunks
@@ -179,24 +186,25 @@ def _select_altering(hunks: Sequence[_Hunk], text_before: str, text_after: str) 
         (_join_tokens(tokens_before, hunk.removed_range), _join_tokens(tokens_after, hunk.added_range))
         for hunk in hunks
     ]
-    renamed = find_renamed(pairs, frozenset(token for line in tokens_before for token in line))
+    renamed = find_renamed_names(pairs, frozenset(token for line in tokens_before for token in line))
     return [
         hunk for hunk, (before, after) in zip(hunks, pairs, strict=True) if not is_same_code(before, after, renamed)
     ]
 
 
 def _join_tokens(lines: Sequence[Sequence[str]], lines_range: tuple[int, int]) -> tuple[str, ...]:
+    """Return the tokens of a range of lines, given by the index of the first line and the number of lines."""
     first, count = lines_range
     return tuple(token for line in lines[first : first + count] for token in line)
 
 
 def _list_code(file: str, text: str) -> list[str]:
-    """Return the lines of a file without comments, each up to the length at which code that people write has ended."""
+    """Return the lines of a file without comments; the ends of lines that are too long for code are cut off."""
     return [line[:MAX_CODE_CHARACTERS] for line in blank_comments(file, text)]
 
 
 class _CommitFiles:
-    """Reads files of a commit, each once, and not too many."""
+    """Reads files of a commit: each only once, and at most :data:`_MAX_READ_FILES` of them."""
 
     def __init__(self, repository: Repository, commit: str) -> None:
         self._repository = repository
@@ -204,14 +212,14 @@ class _CommitFiles:
         self._texts: dict[str, str] = {}
 
     def read(self, file: str) -> str:
-        """Return a file; empty if it does not exist, is too large, or is no text, or if too many have been read."""
+        """Return the text of a file; empty if there is none, if it is too large, or if too many files were read."""
         if file not in self._texts:
             if len(self._texts) >= _MAX_READ_FILES:
                 return ""
-            self._texts[file] = self._load(file)
+            self._texts[file] = self._read_text(file)
         return self._texts[file]
 
-    def _load(self, file: str) -> str:
+    def _read_text(self, file: str) -> str:
         blob = f"{self._commit}:{file}"
         if not 0 < _read_size(self._repository, blob) <= _MAX_FILE_BYTES:
             return ""
@@ -244,9 +252,7 @@ def _read_size(repository: Repository, blob: str) -> int:
         return 0
 
 
-def _find_sites(
-    repository: Repository, commit: str, names: Sequence[str]
-) -> Mapping[str, Sequence[tuple[str, int, str]]]:
+def _find_sites(repository: Repository, commit: str, names: Sequence[str]) -> Sites:
     """Return the lines of a commit that contain each of some names as a word."""
     patterns = [option for name in names for option in ("-e", name)]
     try:
@@ -314,24 +320,32 @@ def _iterate_hunks(lines: Sequence[str]) -> Iterator[_Hunk]:
     """Yield each hunk of the files that exist after the change."""
     file, index = "", 0
     while index < len(lines):
-        heading, hunk = _FILE.fullmatch(lines[index]), _HUNK.match(lines[index])
-        if heading:
-            file = heading[1]
-        elif hunk:
-            # git leaves out a count of 1.
-            first_removed, removed_count, first_line, added_count = (
-                1 if number is None else int(number) for number in hunk.groups()[:4]
-            )
-            end = index + 1 + removed_count + added_count
+        file_match, hunk_match = _FILE.fullmatch(lines[index]), _HUNK.match(lines[index])
+        if file_match:
+            file = file_match[1]
+        elif hunk_match:
+            hunk = _parse_hunk(file, hunk_match, lines, index + 1)
             if file:
-                # If nothing was added, git gives the line before the removed ones.
-                changed_range = (
-                    (first_line, first_line + added_count - 1) if added_count else (first_line + 1, first_line + 1)
-                )
-                added_lines = [line[1:] for line in lines[index + 1 : end] if line.startswith("+")]
-                removed_range, added_range = (first_removed - 1, removed_count), (first_line - 1, added_count)
-                yield _Hunk(file, changed_range, hunk[5], added_lines, removed_range, added_range)
-            index = end - 1
+                yield hunk
+            index += hunk.removed_range[1] + hunk.added_range[1]
         elif lines[index].startswith("diff --git "):
             file = ""  # The next file may be a removed one, which has no "+++ b/" heading.
         index += 1
+
+
+def _parse_hunk(file: str, heading: re.Match[str], lines: Sequence[str], start: int) -> _Hunk:
+    """Return the hunk of a file whose heading is matched, and whose lines begin at an index."""
+    # git leaves out a count of 1.
+    first_removed, n_removed, first_added, n_added = (
+        1 if number is None else int(number) for number in heading.groups()[:4]
+    )
+    # If nothing was added, git gives the line before the removed ones.
+    changed_range = (first_added, first_added + n_added - 1) if n_added else (first_added + 1, first_added + 1)
+    return _Hunk(
+        file=file,
+        range=changed_range,
+        function_line=heading[5],
+        added_lines=[line[1:] for line in lines[start : start + n_removed + n_added] if line.startswith("+")],
+        removed_range=(first_removed - 1, n_removed),
+        added_range=(first_added - 1, n_added),
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.subject.code_names import begins_function, find_defined_names, find_function, is_function_name
+from runner.subject.code_names import begins_function, find_defined_names, find_enclosing_name, is_function_name
 
 C_TEXT = """\
 #define SLAB 65536
@@ -89,10 +89,10 @@ def test_other_languages_are_read_by_the_same_rules(text: str, number: int, name
 
 
 def test_the_function_around_a_line_is_known_also_for_the_line_in_which_it_begins() -> None:
-    assert find_function(C, C.index("    return n;") + 1) == "round_up"
-    assert find_function(["void add(struct list *list)", "{", "}"], 1) == "add"
-    assert find_function(["void add(struct list *list);"], 1) == ""
-    assert find_function(C, 0) == find_function(C, 1_000) == ""
+    assert find_enclosing_name(C, C.index("    return n;") + 1) == "round_up"
+    assert find_enclosing_name(["void add(struct list *list)", "{", "}"], 1) == "add"
+    assert find_enclosing_name(["void add(struct list *list);"], 1) == ""
+    assert find_enclosing_name(C, 0) == find_enclosing_name(C, 1_000) == ""
 
 
 @pytest.mark.parametrize(
@@ -125,5 +125,5 @@ def test_a_function_is_told_from_other_definitions() -> None:
 
 def test_the_lines_that_enclose_a_line_are_not_searched_in_the_whole_of_a_long_file() -> None:
     lines = ["int main(void) {", *["    x();"] * 100_000, "    y();"]
-    assert find_function(lines[:1000], 1000) == "main"
-    assert not find_function(lines, len(lines))
+    assert find_enclosing_name(lines[:1000], 1000) == "main"
+    assert not find_enclosing_name(lines, len(lines))

@@ -2,14 +2,14 @@
 
 import pytest
 
-from runner.subject.code_tokens import find_renamed, is_same_code, list_tokens
+from runner.subject.code_tokens import find_renamed_names, is_same_code, list_tokens
 
 
 def same(before: str, after: str, *, file: str = "a.c", rest: str = "") -> bool:
     """Return whether a change of all lines of a file alters nothing that is executed."""
     tokens = [tuple(token for line in list_tokens(file, text) for token in line) for text in (before, after)]
     known = frozenset(tokens[0]) | frozenset(token for line in list_tokens(file, rest) for token in line)
-    return is_same_code(tokens[0], tokens[1], find_renamed([(tokens[0], tokens[1])], known))
+    return is_same_code(tokens[0], tokens[1], find_renamed_names([(tokens[0], tokens[1])], known))
 
 
 @pytest.mark.parametrize(
