@@ -1,4 +1,4 @@
-"""Finds the definition that a change alters and that the lines with the difference use, such as a macro or a type.
+"""Finds the altered definition, such as a macro or a type, that is used by the lines whose faults changed.
 
 A line that uses a macro, a constant, a type or an inlined function does not change with it, but can fault more.
 """
@@ -39,9 +39,9 @@ from service.rules.diagnose.profile_facts import Facts
 from service.text.numbers import format_amount
 
 _MIN_SHARE = 0.2
-"""A definition is named if the lines that use it have at least this share of the difference."""
+"""A definition is named only if lines that use it are linked to at least this share of the difference."""
 _MIN_INNER_SHARE = 0.5
-"""Of the uses, the most directly linked one is named that has at least this share of the largest link."""
+"""The most directly linked use is named among those that are linked to at least this share of the most faults."""
 _SETS_POLICY = frozenset(
     {"mallopt", "mallctl", "je_mallctl", "mi_option_set", "SetMemoryLimit", "SetGCPercent", "SetMemoryReleaseRate"}
 )
@@ -49,14 +49,13 @@ _SETS_POLICY = frozenset(
 _GIVEN_BACK = frozenset({FaultCause.AFTER_MADVISE, FaultCause.AFTER_MUNMAP, FaultCause.AFTER_BRK})
 _MIN_DIRECT_SHARE = 0.5
 """A changed line that itself has this share of the faults that are linked to a definition explains them."""
-_MIN_DIRECT_SHARE = 0.5
-"""A changed line that itself has this share of the faults that are linked to a definition explains them."""
 _SUFFIX = re.compile(r"(?:\.(?:part|constprop|isra|cold)[.\d]*)+$|(?:\.func\d+(?:\.\d+)*)+$|(?:::\{\{closure\}\})+$")
 """What compilers add to the name of a part of a function."""
 _TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+"""The arguments of a template or of a generic function."""
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
-"""At most so many files or definitions are listed."""
+"""At most this many files or definitions are listed."""
 
 
 class _Strength(IntEnum):
@@ -80,13 +79,38 @@ class _Link(NamedTuple):
     depth
         The mean number of frames outside of a line that only calls code; otherwise 0.
     growth
-        The faults by which the line, its function, or what it calls has more or fewer, in the direction of the
-        difference.
+        By how many faults the line, its function, or what it calls changed, in the direction of the difference.
     """
 
     strength: _Strength
     depth: float
     growth: int
+
+
+class _LinkedUse(NamedTuple):
+    """A use of an altered definition, with one of its links to the difference."""
+
+    link: _Link
+    definition: ChangedDefinition
+    use: Use
+
+
+class _LineGrowths(NamedTuple):
+    """By how many faults each line of the program changed; positive in the direction of the whole difference.
+
+    Attributes
+    ----------
+    own
+        The faults of the line itself.
+    outside_allocators
+        The same, with those of the allocators that the line calls.
+    calling
+        The faults of the line and of all that it calls, and the mean number of frames outside of it.
+    """
+
+    own: Sequence[tuple[FunctionLine, int]]
+    outside_allocators: Sequence[tuple[FunctionLine, int]]
+    calling: Sequence[tuple[FunctionLine, int, float]]
 
 
 def find_altered_definition(
@@ -97,11 +121,11 @@ def find_altered_definition(
     *,
     may_be_only: bool,
 ) -> tuple[AlteredDefinition | None, int]:
-    """Return the altered definition whose uses have most of the difference, and how many faults these are.
+    """Return the altered definition whose uses are linked to the difference most directly, and by how many faults.
 
-    A use is linked to the difference if its line has a part in it, itself or in what it calls, or if its function has
-    with its own lines or on behalf of which an allocator has. Without a link, a definition is named if the change
-    alters nothing else. None if there is no such definition.
+    A use is linked to the difference if the faults of its line changed, those of what the line calls, or those of other
+    lines of its function, including the allocators that these lines call. Without a link, a definition is returned only
+    if the change alters nothing else. None if there is no such definition.
 
     Parameters
     ----------
@@ -115,58 +139,70 @@ def find_altered_definition(
     if not definitions or not growth:
         return None, 0
     sign = -1 if growth < 0 else 1
-    own = [(place, sign * change.growth) for place, change in compare_innermost_lines(profiles)]
-    own += [(place, sign * n_faults) for place, n_faults in _compare_lines_in_runtime(profiles)]
-    outside = [(place, sign * change.growth) for place, change in compare_lines_outside_allocators(profiles)]
-    calling = [(place, sign * change.growth, depth) for place, change, depth in compare_calling_lines(profiles)]
-    is_single = len(definitions) == 1
-    links = [
-        (link, -index, definition, use)
-        for index, definition in enumerate(definitions)
-        for use in definition.uses
-        for link in (
-            *_list_links(use, own, outside, calling, is_own=is_single and _is_own_use(definition, use)),
-            *([_Link(_Strength.POLICY, 0, sign * n_given_back)] if _SETS_POLICY.intersection(use.calls) else []),
-        )
-    ]
-    most = max((link.growth for link, *_ in links), default=0)
-    least = max(1, _MIN_SHARE * abs(growth), _MIN_INNER_SHARE * most)
-    large_links = [row for row in links if row[0].growth >= least]
+    linked_uses = _list_linked_uses(definitions, _measure_line_growths(profiles, sign), sign * n_given_back)
+    largest_growth = max((linked.link.growth for linked in linked_uses), default=0)
+    least_growth = max(1, _MIN_SHARE * abs(growth), _MIN_INNER_SHARE * largest_growth)
+    large_uses = [linked for linked in linked_uses if linked.link.growth >= least_growth]
     is_only = may_be_only and len(definitions) == 1
-    if large_links:
-        link, _, definition, use = max(large_links, key=lambda row: row[:2])
-        return _describe(definition, use, is_only=is_only), link.growth
+    if large_uses:
+        link, definition, use = max(large_uses, key=lambda linked: linked.link)  # of equal ones, the first
+        return _build_altered_definition(definition, use, is_only=is_only), link.growth
     definition = definitions[0]
     if not is_only or not (definition.uses or is_source_file(definition.file)):
         return None, 0
-    return _describe(definition, definition.uses[0] if definition.uses else None, is_only=True), 0
+    return _build_altered_definition(definition, next(iter(definition.uses), None), is_only=True), 0
 
 
-def _list_links(
-    use: Use,
-    own: Sequence[tuple[FunctionLine, int]],
-    outside: Sequence[tuple[FunctionLine, int]],
-    calling: Sequence[tuple[FunctionLine, int, float]],
-    *,
-    is_own: bool,
-) -> Iterator[_Link]:
-    """Yield the links of a use to the difference. Each line of an altered function can call what faults.
+def _measure_line_growths(profiles: tuple[Profile, Profile], sign: int) -> _LineGrowths:
+    own = [(place, sign * change.growth) for place, change in compare_innermost_lines(profiles)]
+    in_runtime = [(place, sign * n_faults) for place, n_faults in _compare_lines_in_runtime(profiles)]
+    return _LineGrowths(
+        [*own, *in_runtime],
+        [(place, sign * change.growth) for place, change in compare_lines_outside_allocators(profiles)],
+        [(place, sign * change.growth, depth) for place, change, depth in compare_calling_lines(profiles)],
+    )
 
-    That is a link only if nothing else is altered, because outer functions call everything.
+
+def _list_linked_uses(
+    definitions: Sequence[ChangedDefinition], growths: _LineGrowths, n_given_back: int
+) -> list[_LinkedUse]:
+    """Return the uses of definitions, each once for each link to the difference.
+
+    A use that sets when memory is given back is linked to the faults on pages that had been given back.
     """
-    for rows in (own, outside):
-        yield _Link(_Strength.LINE, 0, _sum(rows, lambda place: _is_line(place, use)))
-        yield _Link(_Strength.FUNCTION, 0, _sum(rows, lambda place: _is_in_function(place, use)))
-    for place, growth, depth in calling:
-        if _is_line(place, use) or (is_own and _is_in_function(place, use)):
+    linked_uses = []
+    for definition in definitions:
+        for use in definition.uses:
+            # A function may call what faults, but of several altered functions, the outer ones call everything.
+            may_call = len(definitions) == 1 and _is_own_use(definition, use)
+            links = [*_list_links(use, growths, any_line_may_call=may_call)]
+            if _SETS_POLICY.intersection(use.calls):
+                links.append(_Link(_Strength.POLICY, 0, n_given_back))
+            linked_uses += [_LinkedUse(link, definition, use) for link in links]
+    return linked_uses
+
+
+def _list_links(use: Use, growths: _LineGrowths, *, any_line_may_call: bool) -> Iterator[_Link]:
+    """Yield the links of a use to the difference.
+
+    Parameters
+    ----------
+    any_line_may_call
+        Whether what other lines of the function call is linked to the use as well.
+    """
+    for line_growths in (growths.own, growths.outside_allocators):
+        yield _Link(_Strength.LINE, 0, _sum_growth(line_growths, lambda place: _is_at_line(place, use)))
+        yield _Link(_Strength.FUNCTION, 0, _sum_growth(line_growths, lambda place: _is_in_function(place, use)))
+    for place, growth, depth in growths.calling:
+        if _is_at_line(place, use) or (any_line_may_call and _is_in_function(place, use)):
             yield _Link(_Strength.CALLS, depth, growth)
 
 
-def _sum(rows: Sequence[tuple[FunctionLine, int]], is_meant: Callable[[FunctionLine], bool]) -> int:
-    return sum(growth for place, growth in rows if is_meant(place))
+def _sum_growth(line_growths: Sequence[tuple[FunctionLine, int]], is_meant: Callable[[FunctionLine], bool]) -> int:
+    return sum(growth for place, growth in line_growths if is_meant(place))
 
 
-def _is_line(place: FunctionLine, use: Use) -> bool:
+def _is_at_line(place: FunctionLine, use: Use) -> bool:
     return (place.function_key.file, place.line_after) == (use.file, use.line)
 
 
@@ -183,12 +219,13 @@ def _get_own_name(function: str) -> str:
 
 
 def _compare_lines_in_runtime(profiles: tuple[Profile, Profile]) -> list[tuple[FunctionLine, int]]:
-    """Return by how many faults each line of a Python program, or allocated pages of a Java program, grew."""
+    """Return by how many faults each line of a Python program grew, and by how many allocated pages one of Java."""
     sides = [_sum_lines_in_runtime(profile) for profile in profiles]
     return [(place, change.growth) for place, change in pair_function_lines(*sides)]
 
 
 def _sum_lines_in_runtime(profile: Profile) -> defaultdict[FunctionKey, Counter[int]]:
+    """Return the faults of each line of a Python program, or the pages that each line of a Java program allocates."""
     lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
     page_size = Facts.from_profile(profile).page_size
     for line in profile.python_lines:
@@ -204,7 +241,7 @@ def _is_own_use(definition: ChangedDefinition, use: Use) -> bool:
     return (use.function, use.file, use.line) == (definition.name, definition.file, definition.line)
 
 
-def _describe(definition: ChangedDefinition, use: Use | None, *, is_only: bool) -> AlteredDefinition:
+def _build_altered_definition(definition: ChangedDefinition, use: Use | None, *, is_only: bool) -> AlteredDefinition:
     """Return an altered definition as a part of a diagnosis."""
     place = f"{shorten_source_path(definition.file)}:{definition.line}"
     is_own_line = use is not None and _is_own_use(definition, use)
@@ -222,7 +259,7 @@ def _describe(definition: ChangedDefinition, use: Use | None, *, is_only: bool) 
 def relate_to_definitions(difference: Difference, facts: Facts, request: DiagnosisRequest) -> Difference:
     """Return a difference with the altered definition that explains it, or with what else the change alters.
 
-    A line of the other direction is no longer named beside such a definition.
+    If a definition explains it, a changed line whose faults moved in the other direction is no longer named.
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
@@ -232,7 +269,7 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
-        other_change = _describe_files(request, is_explained=is_explained)
+        other_change = _describe_other_changes(request, is_explained=is_explained)
         return difference.model_copy(
             update={"other_change": other_change, **({"remarks": remarks} if other_change else {})}
         )
@@ -268,7 +305,7 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
     """Return whether a changed line explains a difference better than an altered definition.
 
     A line that faults itself needs half as many faults. A line that only calls what faults, or that allocates for
-    others, stands on many stacks, so it has to have twice as many.
+    others, is on many stacks, so it needs twice as many.
     """
     if changed_place.manages_memory:
         return True
@@ -276,33 +313,32 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
         return False
     if definition.is_function:
         return True
-    is_further = changed_place.is_caller or changed_place.is_allocator
-    return abs(changed_place.faults) >= (2 if is_further else _MIN_DIRECT_SHARE) * faults
+    is_on_many_stacks = changed_place.is_caller or changed_place.is_allocator
+    return abs(changed_place.faults) >= (2 if is_on_many_stacks else _MIN_DIRECT_SHARE) * faults
 
 
-def _describe_files(request: DiagnosisRequest, *, is_explained: bool) -> str:
-    """Return what a change alters besides code, as a sentence, if no code explains the difference; empty otherwise."""
+def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool) -> str:
+    """Return a sentence on what a change alters besides code; empty if its code explains the difference."""
     if request.is_cosmetic:
         return "The change alters nothing but comments, spaces and names, so its code does the same as before."
+    if is_explained:
+        return ""
     files = [file for file in request.changed_files if not is_prose_file(file.file)]
     others = [file for file in files if not is_source_file(file.file)]
-    if len(others) < len(files):
+    has_source = len(others) < len(files)
+    if has_source:
         others = [file for file in others if not is_test_file(file.file)]
-    if is_explained or not others:
-        return "" if is_explained else _list_definitions(request.changed_definitions)
+    if not others:
+        return _describe_definitions(request.changed_definitions)
     names = [_describe_file(file) for file in others[:_MAX_NAMED_FILES]]
     if len(others) > len(names):
         names.append(format_count(len(others) - len(names), "other file"))
-    what = (
-        "The change alters no source code, only"
-        if len(others) == len(files)
-        else "Besides source code, the change alters"
-    )
-    return f"{what} {join_words(names)}."[:MAX_LINE_CHARACTERS]
+    start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
+    return f"{start} {join_words(names)}."[:MAX_LINE_CHARACTERS]
 
 
-def _list_definitions(definitions: Sequence[ChangedDefinition]) -> str:
-    """Return which definitions a change alters, as a sentence; empty if there are none, or too many."""
+def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
+    """Return a sentence on which definitions a change alters; empty if there are none, or too many."""
     if not 0 < len(definitions) <= _MAX_NAMED_FILES:
         return ""
     names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
@@ -310,10 +346,10 @@ def _list_definitions(definitions: Sequence[ChangedDefinition]) -> str:
 
 
 def _describe_file(file: ChangedFile) -> str:
-    """Return the name of a file, with what it is for, or with its sizes."""
+    """Return the name of a file with its purpose or its sizes."""
     name = shorten_source_path(file.file)
     if is_build_file(file.file):
-        return f"{name}, which says how the program is built"
+        return f"{name}, which defines how the program is built"
     if not file.bytes_before or not file.bytes_after:
         return f"{name} ({'removed' if file.bytes_before else 'new'})"
     if file.bytes_before == file.bytes_after:

@@ -132,6 +132,7 @@ def find_changed_requesting_place(facts: Facts, is_changed: Callable[[str, int],
 
 
 def _find_changed_frame(frames: Sequence[Frame], is_changed: Callable[[str, int], bool]) -> Frame | None:
+    """Return the innermost frame of the program whose line was changed; None if there is none."""
     changed_frames = (frame for frame in reversed(frames) if is_own_frame(frame) and is_changed(frame.file, frame.line))
     return next(changed_frames, None)
 
@@ -271,7 +272,7 @@ def compare_innermost_lines(profiles: tuple[Profile, Profile]) -> list[_LineChan
 
 
 def compare_lines_outside_allocators(profiles: tuple[Profile, Profile]) -> list[_LineChange]:
-    """Return the faults, before and after, of each line for which code faults that is in no allocator by its name."""
+    """Return the faults, before and after, of each line, with those of the allocators that it calls."""
     sides: list[defaultdict[FunctionKey, Counter[int]]] = []
     for profile in profiles:
         lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
@@ -283,7 +284,7 @@ def compare_lines_outside_allocators(profiles: tuple[Profile, Profile]) -> list[
 
 
 def compare_calling_lines(profiles: tuple[Profile, Profile]) -> list[tuple[FunctionLine, WeightChange, float]]:
-    """Return the faults, before and after, of the stacks on which each line of the program stands.
+    """Return the faults, before and after, of the stacks that contain each line of the program.
 
     The last value is the mean number of frames outside of the line.
     """
@@ -293,10 +294,10 @@ def compare_calling_lines(profiles: tuple[Profile, Profile]) -> list[tuple[Funct
 
 
 def _sum_calling_lines(profile: Profile) -> _CallingLines:
-    """Return the program's lines, with the faults of the stacks on which they stand."""
+    """Return the program's lines, with the faults of the stacks that contain them."""
     lines = _CallingLines(defaultdict(Counter), Counter())
     for frames, weight in _list_own_stacks(profile):
-        # A line of a recursive function stands on a stack more than once. Its innermost position counts.
+        # A stack can contain a line of a recursive function more than once. Its innermost position counts.
         depths = {(identify_function(frame), frame.line): depth for depth, frame in enumerate(frames)}
         for (function_key, line), depth in depths.items():
             lines.weights[function_key][line] += weight

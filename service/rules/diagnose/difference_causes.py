@@ -83,13 +83,13 @@ _MIN_SPREAD, _MAX_CHANCE_FACTOR = 5, 2
 """If two executions of one commit differ by at least this many faults, a difference of twice as many can be chance.
 Recording alone adds one or two."""
 _MIN_COUNTS = 3
-"""From so many executions of each commit, their ranges can be compared."""
+"""If each commit was counted in at least this many executions, the ranges of the counts are compared."""
 _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_EXCHANGED_WHOLE = 0.9
 """A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
 NEAREST_CHANGE = "Of the changed lines,"
-"""The beginning of the remark on the changed line that is the nearest to the one that faults."""
+"""The beginning of the remark on the changed line nearest to the one that faults."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
 _DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _TOUCHED_BEFORE = {
@@ -167,9 +167,6 @@ class _Side(Struct, frozen=True):
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
     """Return the causes of the difference from the earlier profile, the leading one first.
 
-    Faults of a function that only moved from one cause to another, for example because an address is used again,
-    explain no difference. So they make neither a cause nor a line leading.
-
     None if there is no earlier profile, or if one of the two does not contain its faults by kind.
 
     Parameters
@@ -182,6 +179,32 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     if before is None or not (_has_faults_by_kind(before) and _has_faults_by_kind(after)):
         return None
     sides = _sum_sides(before, after)
+    parts = _limit_parts(_rank_parts(sides, after, changed_lines))
+    changed_place, is_indirect = _relate_to_change(sides, before, after, parts, changed_lines)
+    changed_place, opposite_place = _find_opposite_places(before, after, changed_place, changed_lines)
+    is_unexplained = changed_place is None and not is_indirect
+    return Difference(
+        before=before.faults,
+        after=after.faults,
+        parts=parts,
+        changed_place=changed_place,
+        opposite_place=opposite_place,
+        is_indirect=is_indirect,
+        remarks=(
+            *_describe_spread(before, after),
+            *_describe_exchange(before, after, parts),
+            *(_describe_nearest_change(parts, after, changed_lines) if is_unexplained else ()),
+            *describe_work_without_faults(before, after),
+        ),
+    )
+
+
+def _rank_parts(sides: tuple[_Side, _Side], after: Facts, changed_lines: ChangedLines) -> list[DifferencePart]:
+    """Return the causes whose faults differ between the sides, the leading one first.
+
+    Faults of a function that only moved from one cause to another, for example because an address is used again,
+    explain no difference. So they make neither a cause nor a line leading.
+    """
     net_growth_of_function = _sum_net_growth(sides)
     parts = {
         group: _build_part(group, sides, net_growth_of_function, after, changed_lines=changed_lines)
@@ -201,27 +224,11 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
             group,
         ),
     )
-    ranked_parts = _limit_parts([parts[group] for group in ranked_groups])
-    changed_place, is_indirect = _relate_to_change(sides, before, after, ranked_parts, changed_lines)
-    changed_place, opposite_place = _find_opposite_places(before, after, changed_place, changed_lines)
-    return Difference(
-        before=before.faults,
-        after=after.faults,
-        parts=ranked_parts,
-        changed_place=changed_place,
-        opposite_place=opposite_place,
-        is_indirect=is_indirect,
-        remarks=(
-            *_describe_spread(before, after),
-            *_describe_exchange(before, after, ranked_parts),
-            *(() if changed_place or is_indirect else _describe_nearest_change(ranked_parts, after, changed_lines)),
-            *describe_work_without_faults(before, after),
-        ),
-    )
+    return [parts[group] for group in ranked_groups]
 
 
 def _describe_exchange(before: Facts, after: Facts, parts: Sequence[DifferencePart]) -> tuple[str, ...]:
-    """Return a remark on the lines with the largest changes if these add up to nothing; empty otherwise."""
+    """Return a remark on the lines that gained and lost the most faults, if no cause differs; empty otherwise."""
     if parts:
         return ()
     changes = compare_innermost_lines((before.profile, after.profile))
@@ -232,19 +239,25 @@ def _describe_exchange(before: Facts, after: Facts, parts: Sequence[DifferencePa
     sides = " and ".join(
         f"{format_place(place)} {word} {abs(growths[place]):,}" for place, word in ((gained, "gained"), (lost, "lost"))
     )
-    return (f"The faults of the same kinds are at other lines: {sides}.",)
+    return (f"Faults of the same kinds are now at other lines: {sides}.",)
 
 
 def _describe_nearest_change(
     parts: Sequence[DifferencePart], after: Facts, changed_lines: ChangedLines
 ) -> tuple[str, ...]:
-    """Return a remark on the changed line nearest to the line that leads to the first part; empty if there is none.
+    """Return a remark on the changed line nearest to a line of the leading cause; empty if its files did not change."""
+    for file, line in _list_leading_lines(parts[0], after) if parts else ():
+        ranges = changed_lines.get(file)
+        if line and ranges:
+            nearest_lines = (min(max(line, first), last) for first, last in ranges)
+            nearest = min(nearest_lines, key=lambda number: abs(number - line))
+            name = shorten_source_path(file)
+            return (f"{NEAREST_CHANGE} {name}:{nearest} is the nearest to {name}:{line}.",)
+    return ()
 
-    It is the line that gives back or requests the memory, or else the one that faults.
-    """
-    if not parts:
-        return ()
-    part = parts[0]
+
+def _list_leading_lines(part: DifferencePart, after: Facts) -> list[tuple[str, int]]:
+    """Return the line that gives back or requests the memory of a cause, if it is known, then the line that faults."""
     places = [(part.source_file, part.source_line)]
     if part.faults > 0:
         calls = _list_returning_calls(part.cause, part.file, part.faults, after)
@@ -254,15 +267,7 @@ def _describe_nearest_change(
             frame = after.find_returning_place(find_own_caller, *calls) if calls else None
         if frame is not None:
             places.insert(0, (frame.file, frame.line))
-    for file, line in places:
-        ranges = changed_lines.get(file)
-        if line and ranges:
-            nearest = min(
-                (min(max(line, first), last) for first, last in ranges), key=lambda number: abs(number - line)
-            )
-            name = shorten_source_path(file)
-            return (f"{NEAREST_CHANGE} {name}:{nearest} is the nearest to {name}:{line}.",)
-    return ()
+    return places
 
 
 def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
@@ -271,14 +276,14 @@ def _describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
         return ()
     spread = max(max(counts) - min(counts) for counts in (_list_counts(before), _list_counts(after)))
     executions = f"Two executions of the same commit differ by {format_count(spread, 'fault')}"
-    return (f"{executions}, so this difference can be chance: `faultwatch compare` measures as many as it takes.",)
+    return (f"{executions}, so this difference can be chance: to decide, measure both with `faultwatch compare`.",)
 
 
 def can_be_chance(before: Facts, after: Facts) -> bool:
     """Return whether the difference is like that of two executions of one commit.
 
-    If three executions of each commit were counted, the two commits must be apart by more than the steadier one varies.
-    Otherwise the difference must be more than twice as large as the spread.
+    If three executions of each commit were counted, it is not chance if the gap between the counts of both commits is
+    larger than the range of the steadier one. Otherwise, it is not chance if it is more than twice the larger range.
     """
     sides = [_list_counts(facts) for facts in (before, after)]
     spreads = [max(counts) - min(counts) for counts in sides]
@@ -293,7 +298,8 @@ def can_be_chance(before: Facts, after: Facts) -> bool:
 def _list_counts(facts: Facts) -> list[int]:
     """Return the faults of the executions that a profile has counted.
 
-    One was not recorded, in one each fault was recorded, and in one the stack of each fault, unless there are too many.
+    One execution was not recorded. Of the others, one was recorded with each fault, and one with the stack of each
+    fault, unless there are too many.
     """
     profile, counts = facts.profile, [facts.faults]
     if profile.scope != "process" or profile.processes != 1:
@@ -402,7 +408,7 @@ def _may_change_return_memory(part: DifferencePart, after: Facts, changed_lines:
     That is so unless the stacks show that it is given back by a line in an unchanged file.
     """
     calls = _list_returning_calls(part.cause, part.file, part.faults, after)
-    # Who takes away what is shared or in a file is no allocator.
+    # Code that takes away shared memory or pages of a file is no allocator.
     may_be_caller = part.cause not in {FaultCause.AFTER_MUNMAP, FaultCause.AFTER_BRK} or after.returns_more_often(
         *calls
     )
@@ -813,7 +819,7 @@ def _build_part(
 
 
 def _keep_line(place: FunctionLine, changed_lines: ChangedLines) -> FunctionLine:
-    """Return a line without faults after the change as one that is still there, if nothing before it has changed."""
+    """Return a line that no longer faults with its number after the change, if no earlier line of its file changed."""
     first_changed = min((first for first, _ in changed_lines.get(place.function_key.file, ())), default=None)
     is_unchanged = bool(changed_lines) and (first_changed is None or place.line_before < first_changed)
     return place._replace(line_after=place.line_before) if is_unchanged and not place.line_after else place

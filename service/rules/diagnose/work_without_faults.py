@@ -11,25 +11,25 @@ _MIN_CHANGE_SHARE = 0.2
 
 
 def describe_work_without_faults(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield sentences on populated memory, processes and threads, of which the program has notably more or fewer."""
+    """Yield a sentence each on populated memory, processes and threads if the program has notably more or fewer."""
     populated_before, populated_after = before.populated_bytes, after.populated_bytes
     if _differ(populated_before, populated_after):
         side = after if populated_after > populated_before else before
         line = side.find_populating_line()
         place = f", mostly by {line}" if line else ""
         yield (
-            "Memory that is populated at once, with MAP_POPULATE or mlock, for example, takes no faults but must be "
-            f"cleared as well: {format_amount(populated_before)} before, {format_amount(populated_after)} after{place}."
+            "Memory that is populated at once, for example with MAP_POPULATE or mlock, takes no faults but must also "
+            f"be cleared: {format_amount(populated_before)} before, {format_amount(populated_after)} after{place}."
         )
     forks_before, forks_after = before.anatomy.forks, after.anatomy.forks
     if _differ(forks_before, forks_after):
         noun = "process" if forks_after == 1 else "processes"
-        yield f"It starts {forks_after:,} {noun} ({forks_before:,} before), each with its own faults."
+        yield f"The program starts {forks_after:,} {noun} ({forks_before:,} before), each with its own faults."
     threads_before, threads_after = before.anatomy.threads, after.anatomy.threads
     if _differ(threads_before, threads_after):
         yield (
-            f"It starts {format_count(threads_after, 'thread')} ({threads_before:,} before), each with a stack and "
-            "perhaps with an arena of malloc."
+            f"The program starts {format_count(threads_after, 'thread')} ({threads_before:,} before), each with a "
+            "stack and perhaps with an arena of malloc."
         )
 
 

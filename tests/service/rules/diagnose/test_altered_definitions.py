@@ -115,7 +115,7 @@ def test_a_change_without_source_code_is_described_by_its_files() -> None:
     difference = explain(*grown(), lines={"Makefile": ((1, 1),), "README.md": ((1, 1),)}, files=files)
     assert difference.other_change == (
         "The change alters no source code, only data/words.txt (1\N{NO-BREAK SPACE}KiB → 4\N{NO-BREAK SPACE}KiB) and "
-        "Makefile, which says how the program is built."
+        "Makefile, which defines how the program is built."
     )
 
 

@@ -640,7 +640,7 @@ def test_the_changed_line_nearest_to_the_one_that_gives_memory_back_is_a_hint() 
 def test_faults_that_moved_between_lines_are_said_although_their_number_is_the_same() -> None:
     before, after = (profiled(new(2_000), stacks={(0,): 1_000 + moved, (1,): 1_000 - moved}) for moved in (0, 900))
     (remark,) = explain(before, after).remarks
-    assert remark.startswith("The faults of the same kinds are at other lines: ")
+    assert remark.startswith("Faults of the same kinds are now at other lines: ")
     assert "gained 900 and" in remark
     assert explain(before, before).remarks == ()
 

@@ -30,12 +30,12 @@ def test_memory_that_is_populated_without_faults_is_said_with_its_line() -> None
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (made(), made(forks=1), "It starts 1 process (0 before), each with its own faults."),
-        (made(forks=1), made(forks=21), "It starts 21 processes (1 before), each with its own faults."),
+        (made(), made(forks=1), "The program starts 1 process (0 before), each with its own faults."),
+        (made(forks=1), made(forks=21), "The program starts 21 processes (1 before), each with its own faults."),
         (
             made(threads=4),
             made(threads=40),
-            "It starts 40 threads (4 before), each with a stack and perhaps with an arena of malloc.",
+            "The program starts 40 threads (4 before), each with a stack and perhaps with an arena of malloc.",
         ),
     ],
 )
