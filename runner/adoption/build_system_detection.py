@@ -89,7 +89,7 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
 
 
 def _builds_project(proposal: BuildProposal) -> bool:
-    """Return whether a build makes something of the project itself."""
+    """Return whether a proposal builds something, instead of running scripts that are in no package."""
     return bool(proposal.command) and not proposal.runs_loose_scripts
 
 

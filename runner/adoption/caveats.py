@@ -73,7 +73,7 @@ def _describe_little_work(tried_command: TriedCommand, start_faults: int) -> str
     if tried_command.touches_little_memory:
         return (
             f"`{run.command}` takes only {min(tried_command.faults)} faults, about as many as an empty program, "
-            "however long it computes: memory that it newly touches shows in the count, but no slower computation"
+            "however long it computes: more memory would show in the count, but a slower computation would not"
         )
     return ""
 

@@ -88,31 +88,51 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     working_commands = sorted(results, key=lambda candidate: (not candidate.did_work, not candidate.run.reads_text))
     # The command without a file, with which the others are compared.
     first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
-    # Prefer an input that the program reads. A program that does no work without a file is assumed to read it; its
-    # subcommands may read the same one.
-    inputs = [candidate for candidate in working_commands if candidate.run.input_file and candidate.did_work]
+    # Prefer an input that the program reads, then another file, then the command without a file.
+    command_with_file = _choose_best_input(working_commands, first_command) or _find_useful_file(
+        working_commands, first_command
+    )
+    if command_with_file:
+        return command_with_file
+    # Another command is chosen instead of the first one only if the first one does no work, but another one does.
+    return first_command if first_command.did_work or not working_commands[0].did_work else working_commands[0]
+
+
+def _choose_best_input(working_commands: Sequence[TriedCommand], first_command: TriedCommand) -> TriedCommand | None:
+    """Return the best command with an input that the program reads; None if there is none.
+
+    Parameters
+    ----------
+    first_command
+        The command without a file. If it does no work, the program is assumed to read each input. If even this command
+        has an input, the program has subcommands, which may read the same input.
+    """
     reading_commands = [
         candidate
-        for candidate in inputs
+        for candidate in working_commands
+        if candidate.run.input_file and candidate.did_work
         if first_command.run.input_file
         or not first_command.did_work
         or _reads_more(candidate, first_command)
         or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))
     ]
-    if reading_commands:
-        # The inputs of a program execute much the same code: the one with the most faults causes the most work.
-        start_faults = min(first_command.faults) if first_command.did_work and not first_command.run.input_file else 0
-        return min(
-            reading_commands,
-            key=lambda candidate: (
-                candidate.reports_error,
-                adds_little(candidate, start_faults),
-                not works_on_folder(candidate, reading_commands),
-                *_rank_steadiness(candidate),
-                -min(candidate.faults),
-            ),
-        )
-    # Otherwise, prefer another file that the program reads, or with which its count is steadier.
+    # The inputs of a program execute much the same code: the one with the most faults causes the most work.
+    start_faults = min(first_command.faults) if first_command.did_work and not first_command.run.input_file else 0
+    return min(
+        reading_commands,
+        key=lambda candidate: (
+            candidate.reports_error,
+            adds_little(candidate, start_faults),
+            not works_on_folder(candidate, reading_commands),
+            *_rank_steadiness(candidate),
+            -min(candidate.faults),
+        ),
+        default=None,
+    )
+
+
+def _find_useful_file(working_commands: Sequence[TriedCommand], first_command: TriedCommand) -> TriedCommand | None:
+    """Return a command with a file, but no input, that the program reads, or with which its count is steadier."""
     computes_without_file = first_command.run.may_do_nothing and not first_command.may_only_start
     for other in working_commands:
         if not other.did_work or other is first_command or other.run.input_file:
@@ -125,8 +145,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
             _opens_other_files(other, first_command) and _is_steadier(other, first_command)
         ):
             return other
-    # Otherwise, choose the command without a file, unless it does no work and another one does.
-    return first_command if first_command.did_work or not working_commands[0].did_work else working_commands[0]
+    return None
 
 
 def works_on_folder(command_with_folder: TriedCommand, other_commands: Sequence[TriedCommand]) -> bool:

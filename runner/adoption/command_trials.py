@@ -125,8 +125,8 @@ _MAX_TIMEOUTS = 3
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _MAX_QUICK_SECONDS, _QUICK_TIMEOUT_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 2, 10.0
-"""If a program is quicker than this with its inputs, in seconds, each similar file is executed once, for at most the
-second time, to find the one that causes the most faults; the search ends after the third."""
+"""In seconds. If a program takes at most the first time with its inputs, it is executed once with each similar file, to
+find the one that causes the most faults. Each execution may take the second time, and the whole search the third."""
 _UNSTARTED_STATUS = 127
 """The exit code with which a shell reports a program that does not exist."""
 _MAX_INPUT_BYTES = 64 << 20
@@ -391,48 +391,60 @@ class FirstMeasurement:
                 yield replace(run, command=command, input_file=folder, may_do_nothing=False, is_folder=True)
             if is_refused:
                 asking = replace(run, command=f"{start_command} --help")
-                answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
-                yield from list_subcommand_runs(start_command, answer.output, file_runs)
-                examples = list_help_commands(self.sources, program, answer.output)
+                help_text = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree).output
+                yield from list_subcommand_runs(start_command, help_text, file_runs)
+                examples = list_help_commands(self.sources, program, help_text)
                 yield from (propose_documented_command(start_command, example) for example in examples)
             yield run
 
     def _find_heaviest_input(
         self, proposal: BuildProposal, results: Sequence[TriedCommand], tree: Path
     ) -> RunProposal | None:
-        """Return the command with the similar input that causes the most faults, if a program is quick with the others.
+        """Return a command with the similar input that causes the most faults, if the program is quick with its inputs.
 
-        Each similar file is only executed once, which takes milliseconds, while a trial takes a good part of a second.
-        Inputs that the program refuses, or does not finish in time, are left out. None if no other input takes twice
-        the faults of those that were tried.
+        None if no other input causes at least twice the faults of the heaviest one that was tried.
         """
-        reading = [
+        results_with_input = [
             result for result in results if result.did_work and result.run.input_file and not result.run.is_folder
         ]
-        if not reading or any(result.work_seconds > _MAX_QUICK_SECONDS for result in reading):
+        if not results_with_input or any(result.work_seconds > _MAX_QUICK_SECONDS for result in results_with_input):
             return None
-        heaviest_result = max(reading, key=lambda result: min(result.faults))
-        run = heaviest_result.run
-        tried_files = {result.run.input_file for result in results}
-        similar_files = list_similar_inputs(self.sources, run.file, lambda file: _get_size(tree / file))
+        heaviest_result = max(results_with_input, key=lambda result: min(result.faults))
+        tried_file = heaviest_result.run.file
+        similar_files = list_similar_inputs(self.sources, tried_file, lambda file: _get_size(tree / file))
+        untried_files = [file for file in similar_files if file not in {result.run.input_file for result in results}]
+        faults_by_file = self._count_faults_by_file(proposal, heaviest_result.run, [tried_file, *untried_files], tree)
+        heaviest_file = max(faults_by_file, key=lambda file: faults_by_file[file], default=tried_file)
+        added_faults = faults_by_file.get(heaviest_file, 0) - faults_by_file.get(tried_file, 0)
+        heaviest_run = replace_file(heaviest_result.run, heaviest_file)
+        if heaviest_run is None or tried_file not in faults_by_file or added_faults < min(heaviest_result.faults):
+            return None
+        return replace(heaviest_run, input_file=heaviest_file, is_heaviest=True)
+
+    def _count_faults_by_file(
+        self, proposal: BuildProposal, run: RunProposal, files: Sequence[str], tree: Path
+    ) -> dict[str, int]:
+        """Return the faults of a command with each of several files in place of its own, as far as time allows.
+
+        It is executed only once with each file, which takes milliseconds; a trial takes a good part of a second. Files
+        that the program refuses, or does not finish in time, are left out.
+        """
         ends_at = time.monotonic() + _MAX_SEARCH_SECONDS
         faults_by_file: dict[str, int] = {}
-        for file in [run.file, *(file for file in similar_files if file not in tried_files)]:
-            other = replace_file(run, file)
-            faults = self._count_faults_roughly(proposal, other, tree) if other and time.monotonic() < ends_at else None
+        for file in files:
+            run_with_file = replace_file(run, file)
+            if run_with_file is None or time.monotonic() >= ends_at:
+                continue
+            faults = self._count_faults_roughly(proposal, run_with_file, tree)
             if faults is not None:
                 faults_by_file[file] = faults
-        file = max(faults_by_file, key=lambda name: faults_by_file[name], default=run.file)
-        added_faults = faults_by_file.get(file, 0) - faults_by_file.get(run.file, 0)
-        heaviest_run = replace_file(run, file)
-        if heaviest_run is None or run.file not in faults_by_file or added_faults < min(heaviest_result.faults):
-            return None
-        return replace(heaviest_run, input_file=file, is_heaviest=True)
+        return faults_by_file
 
     def _count_faults_roughly(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> int | None:
-        """Return the faults of one execution with all that starts it; None if it fails or takes more than a moment.
+        """Return the faults of one execution; None if it fails or does not end in a few seconds.
 
-        They compare executions, because what starts them always takes nearly the same number.
+        They include those of what starts the program, which hardly differ between executions, so the numbers can be
+        compared with one another.
         """
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         faults_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
@@ -897,39 +909,8 @@ class FirstMeasurement:
             revision=self.revision,
             sampling=Sampling(min_samples=n_executions, max_samples=n_executions),
         )
-        counts = report.list_values(FAULTS)
-        if report.outcome is Outcome.MEASURED and counts:
-            # A program that reports its work did not only print its usage, and neither did a server.
-            reports_work = run.output != "none" or run.load is not None
-            printed_text = "" if reports_work else self._execute_command(workload, tree).output
-            if run.needs_failures and not reports_work and self._differs_from_build(tree, run.file):
-                # With one word more or less, a program takes the name of an input for that of its output.
-                problem = f"`{run.command}` overwrites {run.file} instead of reading it"
-                return TriedCommand(run, (), problem, seconds=max(report.list_values("elapsed"), default=0.0))
-            _, error_line = find_missing_module(printed_text)
-            if run.file and not error_line:
-                error_line = find_only_error(printed_text)
-            if error_line:
-                # The program has started another one and ignores the failure of that, or it has refused its file.
-                problem = f"`{run.command}` succeeds, but prints: {hide_build_path(error_line)}"
-                return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
-            cpu_seconds = min(report.list_values("task-clock"), default=0.0)
-            mapped_files = report.files.mapped if report.files else ()
-            own_files = [file for file in mapped_files if file.in_build]
-            maps_built_files = bool(own_files) or report.files is None or run.is_server
-            return TriedCommand(
-                run,
-                tuple(map(int, counts)),
-                seconds=max(report.list_values("elapsed"), default=0.0),
-                cpu_seconds=cpu_seconds,
-                # A program that computes for long has done more, even if it mentions its help.
-                prints_usage=is_usage(printed_text) and cpu_seconds < LONG_CPU_SECONDS,
-                own_bytes=report.files.own_bytes if report.files else "",
-                own_faults=sum(file.faults or 0 for file in own_files),
-                is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
-                reports_error=prints_error_line(printed_text),
-                memory_faults=count_memory_faults(min(map(int, counts)), mapped_files, get_program(run)),
-            )
+        if report.outcome is Outcome.MEASURED and report.list_values(FAULTS):
+            return self._assess_execution(workload, run, tree, report)
         seconds_to_fail = time.monotonic() - started_at
         if report.failure is None:
             return TriedCommand(run, (), "it was not measured", seconds=seconds_to_fail)
@@ -937,8 +918,43 @@ class FirstMeasurement:
         timed_out = TIMEOUT_WORDS in report.failure.message
         return TriedCommand(run, (), report.failure.explained, timed_out=timed_out, seconds=seconds_to_fail)
 
+    def _assess_execution(self, workload: Workload, run: RunProposal, tree: Path, report: Report) -> TriedCommand:
+        """Return the counts of a measured command, or why it does not work although it succeeds."""
+        # A program that reports its work did not only print its usage, and neither did a server.
+        reports_work = run.output != "none" or run.load is not None
+        printed_text = "" if reports_work else self._execute_command(workload, tree).output
+        if run.needs_failures and not reports_work and self._differs_from_build(tree, run.file):
+            # If a program needs more, or fewer, arguments, it can take an input for the file that it is to write.
+            problem = f"`{run.command}` overwrites {run.file} instead of reading it"
+            return TriedCommand(run, (), problem, seconds=max(report.list_values("elapsed"), default=0.0))
+        _, error_line = find_missing_module(printed_text)
+        if run.file and not error_line:
+            error_line = find_only_error(printed_text)
+        if error_line:
+            # The program has started another one and ignores the failure of that, or it has refused its file.
+            problem = f"`{run.command}` succeeds, but prints: {hide_build_path(error_line)}"
+            return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
+        cpu_seconds = min(report.list_values("task-clock"), default=0.0)
+        mapped_files = report.files.mapped if report.files else ()
+        own_files = [file for file in mapped_files if file.in_build]
+        maps_built_files = bool(own_files) or report.files is None or run.is_server
+        counts = tuple(map(int, report.list_values(FAULTS)))
+        return TriedCommand(
+            run,
+            counts,
+            seconds=max(report.list_values("elapsed"), default=0.0),
+            cpu_seconds=cpu_seconds,
+            # A program that computes for long has done more, even if it mentions its help.
+            prints_usage=is_usage(printed_text) and cpu_seconds < LONG_CPU_SECONDS,
+            own_bytes=report.files.own_bytes if report.files else "",
+            own_faults=sum(file.faults or 0 for file in own_files),
+            is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
+            reports_error=prints_error_line(printed_text),
+            memory_faults=count_memory_faults(min(counts), mapped_files, get_program(run)),
+        )
+
     def _differs_from_build(self, tree: Path, file: str) -> bool:
-        """Return whether the last execution has changed a file of the tree; the tree is restored."""
+        """Return whether the last execution changed a file of the tree, and restore the tree."""
         changed_size = _get_size(tree / file)
         changed_text = _read_text(tree / file)
         restore_tree(tree)
@@ -1020,7 +1036,7 @@ def _get_size(file: Path) -> int:
 
 
 def _find_library_folder(tree: Path, library: str) -> str:
-    """Return the folder of a built tree that contains a shared library; empty if there is none, or no name is given."""
+    """Return the folder of a built tree that contains a shared library; empty if none does, or none is given."""
     files = (entry.path for entry in walk_tree(tree) if entry.name == library) if library else ()
     folders = sorted(os.path.relpath(Path(file).parent, tree) for file in files)
     return next(filter(is_plain_path, folders), "")
@@ -1089,7 +1105,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     # has refused every file.
     results_with_files = [result for result in earlier_results if result.did_work and result.run.file]
     has_steady_input = any(not (result.is_nearly_start or result.run.file_may_change) for result in results_with_files)
-    # An expression that hardly makes a program work with one file may do so with another.
+    # A program that does hardly any work with an expression and one file may do more with another file.
     does_enough = any(not (result.run.needs_failures and result.is_nearly_start) for result in results_with_files)
     if (run.file_may_change and has_steady_input) or (run.needs_failures and does_enough):
         return True
@@ -1117,8 +1133,8 @@ def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> 
     results = [result for result in earlier_results if result.run.file or not run.file]
     if any(result.faults for result in results):
         return False
-    # A program that never ends in time ignores its arguments. A test that does not has found its data, and need not
-    # start in another folder.
+    # A program that never ends in time ignores its arguments. A test that does not end in time has found its data, so
+    # it is not tried in other folders.
     max_timeouts = 1 if run.is_test and not run.file else _MAX_TIMEOUTS
     if sum(result.timed_out for result in results) >= max_timeouts:
         return True

@@ -127,7 +127,10 @@ class TriedCommand(Struct, frozen=True):
     @property
     def is_like_start(self) -> bool:
         """Whether the command takes no more faults and CPU time than the start of a native program."""
-        limits = ((_START_FAULTS * self._n_starts, START_CPU_SECONDS), (_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS))
+        limits = (
+            (_START_FAULTS * self._n_programs, START_CPU_SECONDS),
+            (_RUNTIME_START_FAULTS, _RUNTIME_START_SECONDS),
+        )
         return bool(self.faults) and any(
             min(self.faults) < faults and 0 < self.cpu_seconds < seconds for faults, seconds in limits
         )
@@ -137,12 +140,14 @@ class TriedCommand(Struct, frozen=True):
         """Whether the command touches hardly more memory than an empty native program, however long it computes."""
         if not (self.faults and self.cpu_seconds) or self.run.is_server:
             return False
-        takes_few_pages = self.memory_faults is not None and self.memory_faults < _START_MEMORY_FAULTS * self._n_starts
+        takes_few_pages = (
+            self.memory_faults is not None and self.memory_faults < _START_MEMORY_FAULTS * self._n_programs
+        )
         return takes_few_pages or min(self.faults) < _RUNTIME_START_FAULTS
 
     @property
-    def _n_starts(self) -> int:
-        """How many programs the command starts: a shell, and what it starts before the program, are others."""
+    def _n_programs(self) -> int:
+        """How many programs the command starts, with a shell and the commands that the shell executes first."""
         return 1 + self.run.command.startswith("sh -c ") + self.run.command.count("&& mkdir ")
 
     @property

@@ -199,7 +199,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     )
 
 
-def _rank_parts(sides: tuple[_Side, _Side], after: Facts, changed_lines: ChangedLines) -> list[DifferencePart]:
+def _rank_parts(sides: list[_Side], after: Facts, changed_lines: ChangedLines) -> list[DifferencePart]:
     """Return the causes whose faults differ between the sides, the leading one first.
 
     Faults of a function that only moved from one cause to another, for example because an address is used again,
