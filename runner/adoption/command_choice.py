@@ -110,11 +110,14 @@ def _choose_best_input(working_commands: Sequence[TriedCommand], first_command: 
     reading_commands = [
         candidate
         for candidate in working_commands
-        if candidate.run.input_file and candidate.did_work
-        if first_command.run.input_file
-        or not first_command.did_work
-        or _reads_more(candidate, first_command)
-        or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))
+        if candidate.run.input_file
+        and candidate.did_work
+        and (
+            first_command.run.input_file
+            or not first_command.did_work
+            or _reads_more(candidate, first_command)
+            or (_opens_other_files(candidate, first_command) and _lies_steadily_above(candidate, first_command))
+        )
     ]
     # The inputs of a program execute much the same code: the one with the most faults causes the most work.
     start_faults = min(first_command.faults) if first_command.did_work and not first_command.run.input_file else 0

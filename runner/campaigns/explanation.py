@@ -12,6 +12,7 @@ from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerd
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import is_apart
+from runner.contract.profile import Profile
 from runner.contract.report import Sample
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
@@ -97,34 +98,14 @@ def explain_regression(
     started_at = time.monotonic()
     deadline = started_at + seconds
     try:
-        with open_profiling() as profiling:
-            pending_profiles = [
-                profiling.record_case(trial, counted_sample=sample, progress=_name_side(progress, name))
-                for name, trial, sample in (
-                    ("base", regressed_case.base, regressed_case.base_sample),
-                    ("head", regressed_case.head, regressed_case.head_sample),
-                )
-            ]
-            # Analyse the recordings only after both sides have been executed.
-            base_profile, head_profile = [assemble() for assemble in pending_profiles]
+        base_profile, head_profile = _profile_sides(regressed_case, progress)
         diagnosis = judge.diagnose(regressed_case.change.build_request(head_profile, base_profile))
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started_at,
             remark=make_valid_text(f"the regression could not be explained: {error}")[:MAX_LINE_CHARACTERS],
         )
-    # Measure the remedies of the findings, the most expensive finding first.
-    best_remedy, remark = None, ""
-    for remedy in _list_applicable_remedies(diagnosis.findings):
-        if time.monotonic() >= deadline:
-            remark = "there was not enough time to measure all remedies"
-            break
-        progress(f"measuring a remedy: {remedy.text}")
-        measured_remedy = _measure_remedy(regressed_case, remedy, judge.compare, deadline)
-        if measured_remedy is not None and (best_remedy is None or measured_remedy.won_back > best_remedy.won_back):
-            best_remedy = measured_remedy
-        if best_remedy is not None and best_remedy.won_back >= _SUFFICIENT_WON_BACK:
-            break
+    best_remedy, remark = _find_best_remedy(regressed_case, diagnosis.findings, judge, deadline, progress)
     return Explanation(
         difference=diagnosis.difference,
         finding=diagnosis.findings[0] if diagnosis.findings else None,
@@ -132,6 +113,37 @@ def explain_regression(
         seconds=time.monotonic() - started_at,
         remark=remark,
     )
+
+
+def _profile_sides(regressed_case: RegressedCase, progress: Progress) -> tuple[Profile, Profile]:
+    """Profile base and head; analyse the recordings only after both have been executed."""
+    with open_profiling() as profiling:
+        pending_profiles = [
+            profiling.record_case(trial, counted_sample=sample, progress=_name_side(progress, name))
+            for name, trial, sample in (
+                ("base", regressed_case.base, regressed_case.base_sample),
+                ("head", regressed_case.head, regressed_case.head_sample),
+            )
+        ]
+        base_profile, head_profile = [assemble() for assemble in pending_profiles]
+    return base_profile, head_profile
+
+
+def _find_best_remedy(
+    regressed_case: RegressedCase, findings: tuple[Finding, ...], judge: Judge, deadline: float, progress: Progress
+) -> tuple[MeasuredRemedy | None, str]:
+    """Measure the remedies of findings in order; return the best one, and a remark if there was no time for all."""
+    best_remedy: MeasuredRemedy | None = None
+    for remedy in _list_applicable_remedies(findings):
+        if time.monotonic() >= deadline:
+            return best_remedy, "there was not enough time to measure all remedies"
+        progress(f"measuring a remedy: {remedy.text}")
+        measured_remedy = _measure_remedy(regressed_case, remedy, judge.compare, deadline)
+        if measured_remedy is not None and (best_remedy is None or measured_remedy.won_back > best_remedy.won_back):
+            best_remedy = measured_remedy
+        if best_remedy is not None and best_remedy.won_back >= _SUFFICIENT_WON_BACK:
+            break
+    return best_remedy, ""
 
 
 def _name_side(progress: Progress, name: str) -> Progress:

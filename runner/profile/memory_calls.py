@@ -107,48 +107,57 @@ class MemoryCalls(Struct):
             if mark == Touch.AGAIN.value and n_file_calls > self._fault_times.get((pid, page), n_file_calls):
                 mark = file_mark
             self._fault_times[pid, page] = n_file_calls
-        kind = self.returned
+        counts = self.returned
         if mark == Touch.FIRST.value and pid in self._requested_ranges:
             requested_range = self._requested_ranges[pid].find(address)
-            mark, kind = requested_range.name if requested_range else "", self.requested
+            mark, counts = requested_range.name if requested_range else "", self.requested
         stack = self._stacks.get(mark)
         if stack is not None:
-            kind.stacks[stack] += 1
-            kind.samples += 1
+            counts.stacks[stack] += 1
+            counts.samples += 1
 
     def _add_call(self, event: Stacked) -> None:
-        """Mark the pages that a call gives back, or move those that mremap has moved."""
-        pages = self._get_pages(event.pid)
+        """Follow a system call, or the return of an mremap."""
         try:
             if event.event == MREMAP_EXIT:
-                arguments, mark = self._open_mremaps.pop(event.tid, ({}, ""))
-                new_start = int(event.text, 16)
-                if arguments and 0 < new_start < KERNEL_START:  # otherwise the call failed
-                    pages.move_pages(arguments["addr"], min(arguments["old_len"], arguments["new_len"]), new_start)
-                    self._move_request(event.pid, arguments, new_start, mark)
-                return
-            name = event.event.removeprefix(ENTRY_PREFIX)
-            arguments = parse_arguments(event.text)
-            mark = self._find_mark(name, event.frames)
-            if name in FILE_CALLS:
-                # Their arguments do not say which pages. The next fault of a shared page is attributed to the last one.
-                self._file_call = self._file_call[0] + 1, mark
-                return
-            if name == "mprotect":
-                if not arguments["prot"] & _PROT_WRITE:
-                    pages.protect(arguments["start"], arguments["len"], mark)
-                return
-            if name == "mremap":
-                self._open_mremaps[event.tid] = arguments, mark
-            if name == "munmap" and event.pid in self._requested_ranges:
-                self._requested_ranges[event.pid].remove(arguments["addr"], arguments["addr"] + arguments["len"])
-            if name in _REQUESTING_CALLS:
-                is_fixed = name == "mmap" and arguments["flags"] & _MAP_FIXED
-                start, size = (arguments["addr"], arguments["len"]) if is_fixed else (0, 0)
-                self._requests[event.pid] = mark, start, start + size
-            pages.record_call(name, arguments, mark)
+                self._end_mremap(event)
+            else:
+                self._begin_call(event, event.event.removeprefix(ENTRY_PREFIX), parse_arguments(event.text))
         except (ScriptError, ValueError, KeyError):
             return  # The recording of the faults reports calls that cannot be read.
+
+    def _begin_call(self, event: Stacked, name: str, arguments: dict[str, int]) -> None:
+        """Mark the pages that a call gives back or protects, and remember what it requests."""
+        mark = self._find_mark(name, event.frames)
+        if name in FILE_CALLS:
+            # Their arguments do not say which pages. The next fault of a shared page is attributed to the last one.
+            self._file_call = self._file_call[0] + 1, mark
+        elif name == "mprotect":
+            if not arguments["prot"] & _PROT_WRITE:
+                self._get_pages(event.pid).protect(arguments["start"], arguments["len"], mark)
+        else:
+            self._record_request(event, name, arguments, mark)
+            self._get_pages(event.pid).record_call(name, arguments, mark)
+
+    def _record_request(self, event: Stacked, name: str, arguments: dict[str, int], mark: str) -> None:
+        """Remember the memory that a call requests, or forget the memory that munmap gives back."""
+        if name == "mremap":
+            self._open_mremaps[event.tid] = arguments, mark
+        if name == "munmap" and event.pid in self._requested_ranges:
+            self._requested_ranges[event.pid].remove(arguments["addr"], arguments["addr"] + arguments["len"])
+        if name in _REQUESTING_CALLS:
+            is_fixed = name == "mmap" and arguments["flags"] & _MAP_FIXED
+            start, size = (arguments["addr"], arguments["len"]) if is_fixed else (0, 0)
+            self._requests[event.pid] = mark, start, start + size
+
+    def _end_mremap(self, event: Stacked) -> None:
+        """Move the pages and the requested range of an mremap to the address that it returns."""
+        arguments, mark = self._open_mremaps.pop(event.tid, ({}, ""))
+        new_start = int(event.text, 16)
+        if arguments and 0 < new_start < KERNEL_START:  # otherwise the call failed
+            size = min(arguments["old_len"], arguments["new_len"])
+            self._get_pages(event.pid).move_pages(arguments["addr"], size, new_start)
+            self._move_request(event.pid, arguments, new_start, mark)
 
     def _move_request(self, pid: int, arguments: dict[str, int], new_start: int, mark: str) -> None:
         """Record that mremap has moved memory, or made it larger: it has requested all of it now."""
@@ -160,7 +169,7 @@ class MemoryCalls(Struct):
         ranges.add(old_range.move(old_range.start, new_start, arguments["new_len"]).rename(mark))
 
     def _find_mark(self, name: str, frames: tuple[ScriptFrame, ...]) -> str:
-        """Return the mark of a call's pages, which is the same for all calls with the same stack."""
+        """Return the mark of a call's pages, the same for all calls with the same stack; make one for a new stack."""
         stack = (ScriptFrame(KERNEL_START, name, KERNEL), *(frame for frame in frames if is_user_frame(frame)))
         if stack not in self._marks:
             self._marks[stack] = f"#{len(self._marks)}"
