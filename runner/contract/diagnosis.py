@@ -55,12 +55,14 @@ class ChangedDefinition(Strict):
 
 
 class ChangedFile(Strict):
-    """A file that a change added, rewrote or removed, with its sizes in bytes; 0 where it does not exist."""
+    """A file that a change added, rewrote or removed, with its sizes in bytes."""
 
     file: Label
     """The path, relative to the top of the repository."""
     bytes_before: Count
+    """The size before the change; 0 if the file did not exist."""
     bytes_after: Count
+    """The size after the change; 0 if it removed the file."""
 
 
 class ChangedCall(Strict):
