@@ -109,6 +109,7 @@ _RETURNING_CALLS = {
 _GIVEN_BACK_BY = {Touch.AFTER_MUNMAP: "munmap", Touch.AFTER_MADVISE: "madvise"}
 """The system calls that give back pages of a file."""
 _GIVEN_BACK = {"munmap": " that had been unmapped", "madvise": " that madvise had dropped"}
+"""What the sentence on pages of a file adds about the system call that gave them back."""
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns; empty if it concerns none."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
@@ -405,7 +406,7 @@ def _find_opposite_places(
 def _may_change_return_memory(part: DifferencePart, after: Facts, changed_lines: ChangedLines) -> bool:
     """Return whether the change may have made the program give back by advice, or more often, the memory of a part.
 
-    That is so unless the stacks show that it is given back by a line in an unchanged file.
+    It is true unless the stacks show that a line in an unchanged file gives the memory back.
     """
     calls = _list_returning_calls(part.cause, part.file, part.faults, after)
     # Code that takes away shared memory or pages of a file is no allocator.
@@ -838,7 +839,7 @@ def _sum_line(place: FunctionLine, changes: Iterable[tuple[FunctionLine, WeightC
 def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
     """Return in brackets the line that requests the memory that a place touches; empty if it is in the same function.
 
-    Memory of which less is touched than before was requested by the earlier program.
+    If less memory is touched than before, it is the line that requests it in the earlier program.
     """
     side = facts if growth > 0 else facts.before
     frame = side.find_requesting_place(find_own_caller) if side else None
