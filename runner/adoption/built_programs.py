@@ -381,23 +381,29 @@ def list_file_runs(
             for words in (f"{partner} {file}", f"{file} {partner}")
         ]
     if with_stand_ins:
-        stand_ins = [
-            RunProposal(f"{start_command} {file}", stand_in_file=file)
-            for file in list_stand_ins(sources)
-            if file not in inputs
-        ]
-        # An output file or a replacement is tried with only one file, because it fails with the others as well. The
-        # output file is tried before the expressions: after an expression, a program that writes to its second file
-        # would overwrite the input.
-        runs += [
-            *(_add_output(run) for run in input_runs[:1]),
-            *(_add_expression(start_command, run) for run in _select_of_each_kind(input_runs)),
-            *stand_ins,
-            *(_add_output(run) for run in stand_ins[: not input_runs]),
-            *(_add_expression(start_command, run) for run in stand_ins),
-            *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_ins)[:1]),
-        ]
+        stand_ins = [file for file in list_stand_ins(sources) if file not in inputs]
+        runs += _list_stand_in_runs(start_command, input_runs, stand_ins)
     return runs
+
+
+def _list_stand_in_runs(
+    start_command: str, input_runs: Sequence[RunProposal], stand_ins: Sequence[str]
+) -> list[RunProposal]:
+    """Return the commands with stand-ins, and those with an expression or an output file in addition.
+
+    An output file or a replacement is tried with only one file, because it fails with the others as well. The output
+    file is tried before the expressions: after an expression, a program that writes to its second file would overwrite
+    the input.
+    """
+    stand_in_runs = [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in stand_ins]
+    return [
+        *(_add_output(run) for run in input_runs[:1]),
+        *(_add_expression(start_command, run) for run in _select_of_each_kind(input_runs)),
+        *stand_in_runs,
+        *(_add_output(run) for run in stand_in_runs[: not input_runs]),
+        *(_add_expression(start_command, run) for run in stand_in_runs),
+        *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_in_runs)[:1]),
+    ]
 
 
 def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
