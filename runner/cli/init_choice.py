@@ -891,29 +891,10 @@ def _explain_failure(
             f"{first_measurement.repository.name} was not built: {cause.text}; without this build, {failure.problem}",
             cause.missing_part or _suggest_remedy(None, missing_submodules, cause.text),
         )
-    # A command with a quote cannot be quoted below.
-    example = "./program" if "'" in failure.run.command else failure.run.command
-    tip = (
-        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {DRIVER_HINT.format('')}"
-    )
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
-    if interactive_result:
-        failure = interactive_result
-        tip = (
-            "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
-            f"{DRIVER_HINT.format('')}"
-        )
-    elif failure.timed_out:
-        tip = (
-            "with --run, pass a command that takes a few seconds, for example with a smaller problem or input; or, "
-            f"{DRIVER_HINT.format('')}"
-        )
+    failure = interactive_result or failure
     module, _ = find_missing_module(failure.problem)
-    if module:
-        tip = (
-            f"make the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
-            f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
-        )
+    tip = _suggest_other_command(failure, module, needs_terminal=interactive_result is not None)
     if run:
         is_explained = module or interactive_result or failure.timed_out
         tip = tip if is_explained else "correct --run, or make --build create the files that it needs"
@@ -924,6 +905,33 @@ def _explain_failure(
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
     )
+
+
+def _suggest_other_command(failure: "TriedCommand", missing_module: str, *, needs_terminal: bool) -> str:
+    """Return how to pass a command that works in place of one that failed.
+
+    Parameters
+    ----------
+    missing_module
+        The Python module that the program lacks; empty if none.
+    needs_terminal
+        Whether the program failed because it needs a terminal.
+    """
+    if missing_module:
+        return (
+            f"make the build install {missing_module}, for example with --build \"sh -c 'python3 -m venv venv && "
+            f"venv/bin/pip install {missing_module}'\" --run "
+            f"'{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
+        )
+    if needs_terminal:
+        tip = "a measured program has no terminal: with --run, pass a command that needs no terminal"
+    elif failure.timed_out:
+        tip = "with --run, pass a command that takes a few seconds, for example with a smaller problem or input"
+    else:
+        # A command with a quote cannot be quoted here.
+        example = "./program" if "'" in failure.run.command else failure.run.command
+        tip = f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'"
+    return f"{tip}; or, {DRIVER_HINT.format('')}"
 
 
 def _find_error_behind_failures(
