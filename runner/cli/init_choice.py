@@ -147,12 +147,9 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried_commands)]
     if working_build is None:
-        missing_part = next((error.missing_part for error in build_errors if error.missing_part), "")
-        if missing_part and all(build.runs_loose_scripts for build, _ in finished_builds):
-            # The scripts only help to develop the programs that were not built.
-            raise FaultwatchError(
-                f"{first_measurement.repository.name} was not built", f"{missing_part}; then start init again"
-            )
+        build_failure = _explain_missing_part(first_measurement, build_errors, finished_builds)
+        if build_failure:
+            raise build_failure
         if not failures:  # only after a build command of the user's is no command tried
             raise FaultwatchError(
                 f"no program could be measured: {_NO_PROGRAM}",
@@ -180,6 +177,21 @@ def choose_build_and_run(
     )
     return BuildAndRunChoice(
         proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts), tried_settings
+    )
+
+
+def _explain_missing_part(
+    first_measurement: "FirstMeasurement",
+    build_errors: Sequence[_BuildError],
+    finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+) -> FaultwatchError | None:
+    """Return the error that a build lacks something; None if it lacks nothing, or if another build made programs."""
+    missing_part = next((error.missing_part for error in build_errors if error.missing_part), "")
+    # Scripts outside a package only help to develop the programs that were not built.
+    if not missing_part or not all(build.runs_loose_scripts for build, _ in finished_builds):
+        return None
+    return FaultwatchError(
+        f"{first_measurement.repository.name} was not built", f"{missing_part}; then start init again"
     )
 
 

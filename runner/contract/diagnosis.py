@@ -224,8 +224,8 @@ class Difference(Strict):
     """The changed line whose own faults changed most in the other direction than those of ``changed_place``, if they
     changed by at least a fifth of the difference: one commit can hide a regression behind an improvement."""
     altered_definition: AlteredDefinition | None = None
-    """A macro, a constant, a type or a function that the change alters and that the lines with the difference use. None
-    if a changed line explains as much of the difference itself, or if no such definition is known."""
+    """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
+    None if a changed line explains as much of the difference itself, or if no such definition is known."""
     other_change: Line = ""
     """What the change alters besides source code, or that it alters no code, as a sentence; empty if code explains the
     difference, or if nothing else is altered."""

@@ -49,7 +49,7 @@ _IDS_PER_QUERY = 500
 _MAX_CONFIG_EVENTS = 200
 """At most this many events of changes of settings fit."""
 _MAX_ENVIRONMENTS = 200
-"""Of more environments, the changes are not counted: reading all their settings would take too long."""
+"""With more environments than this, changes of settings are not counted: reading them all would take too long."""
 _IS_SHOWN = (
     Event.still_detected.is_(True),
     Event.merged_into.is_(None),

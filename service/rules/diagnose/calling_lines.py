@@ -216,7 +216,7 @@ def _knows_callers(profile: Profile) -> bool:
 
 
 def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:
-    """Return a line of the program as a part of a diagnosis, with the faults by which it has more or fewer."""
+    """Return a line of the program as a part of a diagnosis, with the change of its faults."""
     return ChangedPlace(
         place=format_place(place),
         source_file=place.function_key.file,
