@@ -56,11 +56,11 @@ _SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
 _SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
 """The suffix of the sources of programs that an interpreter or a virtual machine executes; ``.py`` for all others."""
 _MAX_EXPRESSIONS = 6
-"""With how many files a program that refuses them alone is tried with an expression before the file."""
+"""A program that refuses files alone is tried with an expression before at most this many of them."""
 _ANY_EXPRESSION = "."
 """An expression that matches in every file, for programs that take one before their file, such as grep and jq."""
 _REPLACEMENT = f"{_ANY_EXPRESSION} x"
-"""An expression and what takes the place of each match, for programs that take both before their file."""
+"""An expression and the replacement of its matches, for programs that take both before their file."""
 BENCHMARK_TIME = "10x"
 """How long Google Benchmark repeats each benchmark: exactly ten iterations."""
 
@@ -381,27 +381,33 @@ def list_file_runs(
             for words in (f"{partner} {file}", f"{file} {partner}")
         ]
     if with_stand_ins:
-        stand_ins = [
-            RunProposal(f"{start_command} {file}", stand_in_file=file)
-            for file in list_stand_ins(sources)
-            if file not in inputs
-        ]
-        # If one file fails with an output file, or with a replacement, so do the others. A program that reads both of
-        # two names does not find the output, but one that writes to the second would overwrite a file after an
-        # expression.
-        runs += [
-            *(_add_output(run) for run in input_runs[:1]),
-            *(_add_expression(start_command, run) for run in _select_of_each_kind(input_runs)),
-            *stand_ins,
-            *(_add_output(run) for run in stand_ins[: not input_runs]),
-            *(_add_expression(start_command, run) for run in stand_ins),
-            *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_ins)[:1]),
-        ]
+        stand_ins = [file for file in list_stand_ins(sources) if file not in inputs]
+        runs += _list_stand_in_runs(start_command, input_runs, stand_ins)
     return runs
 
 
+def _list_stand_in_runs(
+    start_command: str, input_runs: Sequence[RunProposal], stand_ins: Sequence[str]
+) -> list[RunProposal]:
+    """Return the commands with stand-ins, and those with an expression or an output file in addition.
+
+    An output file or a replacement is tried with only one file, because it fails with the others as well. The output
+    file is tried before the expressions: after an expression, a program that writes to its second file would overwrite
+    the input.
+    """
+    stand_in_runs = [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in stand_ins]
+    return [
+        *(_add_output(run) for run in input_runs[:1]),
+        *(_add_expression(start_command, run) for run in _select_of_each_kind(input_runs)),
+        *stand_in_runs,
+        *(_add_output(run) for run in stand_in_runs[: not input_runs]),
+        *(_add_expression(start_command, run) for run in stand_in_runs),
+        *(_add_expression(start_command, run, _REPLACEMENT) for run in (input_runs or stand_in_runs)[:1]),
+    ]
+
+
 def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
-    """Return a few of the commands with files: the first one of each kind of file, then others, in their order."""
+    """Return a few commands with files: the first one for each kind of file, then the first of the others."""
     first_runs: dict[str, RunProposal] = {}
     for run in runs:
         first_runs.setdefault(PurePosixPath(run.file).suffix, run)
@@ -410,6 +416,7 @@ def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
 
 
 def _add_expression(start_command: str, run: RunProposal, expression: str = _ANY_EXPRESSION) -> RunProposal:
+    """Return a command with an expression before its file, for a program that refuses the file alone."""
     """Insert an expression before the file of a command, for programs that refuse a file without one."""
     return replace(run, command=f"{start_command} {expression} {run.file}", needs_failures=True)
 

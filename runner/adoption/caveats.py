@@ -68,7 +68,7 @@ def _describe_little_work(tried_command: TriedCommand, start_faults: int) -> str
     if run.file and added < min(start_faults, _FEW_ADDED_FAULTS) and tried_command.cpu_seconds < START_CPU_SECONDS:
         return (
             f"the input of `{run.command}` is small: it adds only {added} faults to the {start_faults} with which the "
-            "program starts, so a change that costs memory for each part of an input may not show"
+            "program starts, so it may not show a change that takes more memory for each part of an input"
         )
     if tried_command.touches_little_memory:
         return (

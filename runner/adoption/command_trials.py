@@ -424,7 +424,7 @@ class FirstMeasurement:
     def _count_faults_by_file(
         self, proposal: BuildProposal, run: RunProposal, files: Sequence[str], tree: Path
     ) -> dict[str, int]:
-        """Return the faults of a command with each of several files in place of its own, as far as time allows.
+        """Return the faults of a command with each of several files instead of its own, as far as time allows.
 
         It is executed only once with each file, which takes milliseconds; a trial takes a good part of a second. Files
         that the program refuses, or does not finish in time, are left out.

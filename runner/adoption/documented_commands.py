@@ -24,7 +24,7 @@ _MAX_LINE_CHARACTERS, _MAX_WORDS = 400, 24
 _MAX_COMMANDS = 4
 """The largest number of commands that are returned for a program."""
 _LINE_START = re.compile(r"^[\s@+-]*(?:run:\s*|(?:e\.?g|ex(?:ample)?s?)[:.]+\s+)?(?:[$%>#]\s+)?", re.IGNORECASE)
-"""What stands before a command in a line: the indentation of a recipe, the key of a CI file, a prompt, "e.g."."""
+"""What can precede a command in a line: the indentation of a recipe, the key of a CI file, a prompt, "e.g."."""
 _VARIABLE = r"\$(?:\(\w+\)|\{\w+\})"
 _LAUNCHER = r"(?:mpirun|mpiexec|srun)(?:\s+-np?\s+\S+)?|time|\w*THREADS=\d+|go run"
 _BEFORE_PROGRAM = re.compile(rf"\s*(?:(?:{_VARIABLE}|{_LAUNCHER})\s+)+")
@@ -43,7 +43,7 @@ _INPUT_OPTION = re.compile(r"--?i(?:n(?:put[\w-]*|file)?)?", re.IGNORECASE)
 _REDIRECTION = re.compile(r"(?:[12&]?>>?|(?P<sign><))(?P<target>&?[^<>&]*)$")
 _FILE_NAME = re.compile(r"[\w.+-]*\.[a-zA-Z]\w*")
 _TEXT_SUFFIXES = frozenset({".txt", ".text", ".log", ".md"})
-"""Suffixes of files that any text can take the place of."""
+"""Suffixes of files that any text can replace."""
 _STRANGE_WORD = re.compile(
     r"(?:un)?install|publish|push|upload|deploy|login|serve|server|daemon|remove|delete|rm|clean|https?:.*",
     re.IGNORECASE,
@@ -71,7 +71,7 @@ class DocumentedCommand(Struct, frozen=True):
     reads_changed_file
         Whether one of its files has changed lately, so that a later change may move its count.
     is_substitute
-        Whether the file takes the place of one that only the reader of the document has.
+        Whether the file replaces one that only the reader of the document has.
     """
 
     arguments: tuple[str, ...]
@@ -118,7 +118,7 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
 
 
 def list_help_commands(sources: Sources, program: str, help_text: str) -> list[DocumentedCommand]:
-    """Return the commands that the help of a program shows as examples, as those that documents show.
+    """Return the commands that the help of a program shows as examples.
 
     Parameters
     ----------
@@ -167,9 +167,9 @@ class _FileFinder:
         return self._accept(matches[0]) if len(matches) == 1 else ""
 
     def find_substitute(self, name: str) -> str:
-        """Return the file of the project that takes the place of a missing one; empty if none is like it.
+        """Return the file of the project that replaces a missing one; empty if none is like it.
 
-        It is an input with the same suffix, or for a text the license.
+        It is an input with the same suffix; a text can also be replaced by the license.
         """
         suffix = PurePosixPath(name).suffix.lower()
         inputs = [file for file in self._sources.files if suffix and file.endswith(suffix) and is_kept_as_input(file)]
@@ -235,7 +235,7 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
 
 
 def _parse_command(text: str, writer: str, folder: PurePosixPath, finder: _FileFinder) -> DocumentedCommand | None:
-    """Return a command line, which begins with its program, as a command; None if it cannot be executed as it stands.
+    """Parse a command line that begins with its program; None if it cannot be executed without a change.
 
     Parameters
     ----------

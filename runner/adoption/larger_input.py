@@ -72,7 +72,7 @@ def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str
     """Return a shell command that repeats a file into the larger one.
 
     JSON texts become the elements of an array. The lines of a stand-in, which is any text, end with the number of the
-    repetition: a compressor, or an index of words, does not the same work for a text that repeats as for others.
+    repetition: a compressor or an index of words, for example, does less work for a text that repeats.
     """
     suffix = PurePosixPath(file).suffix.lower()
     if is_stand_in and suffix in _TEXT_SUFFIXES:

@@ -147,12 +147,9 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried_commands)]
     if working_build is None:
-        missing_part = next((error.missing_part for error in build_errors if error.missing_part), "")
-        if missing_part and all(build.runs_loose_scripts for build, _ in finished_builds):
-            # The scripts only help to develop the programs that were not built.
-            raise FaultwatchError(
-                f"{first_measurement.repository.name} was not built", f"{missing_part}; then start init again"
-            )
+        build_failure = _explain_missing_part(first_measurement, build_errors, finished_builds)
+        if build_failure:
+            raise build_failure
         if not failures:  # only after a build command of the user's is no command tried
             raise FaultwatchError(
                 f"no program could be measured: {_NO_PROGRAM}",
@@ -180,6 +177,21 @@ def choose_build_and_run(
     )
     return BuildAndRunChoice(
         proposal, stable_command, tuple(failures), start_faults, tuple(missing_parts), tried_settings
+    )
+
+
+def _explain_missing_part(
+    first_measurement: "FirstMeasurement",
+    build_errors: Sequence[_BuildError],
+    finished_builds: "Sequence[tuple[BuildProposal, list[TriedCommand]]]",
+) -> FaultwatchError | None:
+    """Return the error that a build lacks something; None if it lacks nothing, or if another build made programs."""
+    missing_part = next((error.missing_part for error in build_errors if error.missing_part), "")
+    # Scripts outside a package only help to develop the programs that were not built.
+    if not missing_part or not all(build.runs_loose_scripts for build, _ in finished_builds):
+        return None
+    return FaultwatchError(
+        f"{first_measurement.repository.name} was not built", f"{missing_part}; then start init again"
     )
 
 
@@ -891,29 +903,10 @@ def _explain_failure(
             f"{first_measurement.repository.name} was not built: {cause.text}; without this build, {failure.problem}",
             cause.missing_part or _suggest_remedy(None, missing_submodules, cause.text),
         )
-    # A command with a quote cannot be quoted below.
-    example = "./program" if "'" in failure.run.command else failure.run.command
-    tip = (
-        f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'; or, {DRIVER_HINT.format('')}"
-    )
     interactive_result = next((result for result in failures if needs_terminal(result.problem)), None)
-    if interactive_result:
-        failure = interactive_result
-        tip = (
-            "a measured program has no terminal: with --run, pass a command that needs no terminal; or, "
-            f"{DRIVER_HINT.format('')}"
-        )
-    elif failure.timed_out:
-        tip = (
-            "with --run, pass a command that takes a few seconds, for example with a smaller problem or input; or, "
-            f"{DRIVER_HINT.format('')}"
-        )
+    failure = interactive_result or failure
     module, _ = find_missing_module(failure.problem)
-    if module:
-        tip = (
-            f"make the build install {module}, for example with --build \"sh -c 'python3 -m venv venv && venv/bin/pip "
-            f"install {module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
-        )
+    tip = _suggest_other_command(failure, module, needs_terminal=interactive_result is not None)
     if run:
         is_explained = module or interactive_result or failure.timed_out
         tip = tip if is_explained else "correct --run, or make --build create the files that it needs"
@@ -924,6 +917,33 @@ def _explain_failure(
     return FaultwatchError(
         f"no program could be measured; {failure.run.command}, for example: {failure.problem}{other_error}", tip
     )
+
+
+def _suggest_other_command(failure: "TriedCommand", missing_module: str, *, needs_terminal: bool) -> str:
+    """Return how to pass a command that works in place of one that failed.
+
+    Parameters
+    ----------
+    missing_module
+        The Python module that the program lacks; empty if none.
+    needs_terminal
+        Whether the program failed because it needs a terminal.
+    """
+    if missing_module:
+        return (
+            f"make the build install {missing_module}, for example with --build \"sh -c 'python3 -m venv venv && "
+            f"venv/bin/pip install {missing_module}'\" --run "
+            f"'{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
+        )
+    if needs_terminal:
+        tip = "a measured program has no terminal: with --run, pass a command that needs no terminal"
+    elif failure.timed_out:
+        tip = "with --run, pass a command that takes a few seconds, for example with a smaller problem or input"
+    else:
+        # A command with a quote cannot be quoted here.
+        example = "./program" if "'" in failure.run.command else failure.run.command
+        tip = f"pass the arguments that it needs with --run, as in --run '{example} ARGUMENTS'"
+    return f"{tip}; or, {DRIVER_HINT.format('')}"
 
 
 def _find_error_behind_failures(

@@ -1,6 +1,6 @@
 """Prints the difference of two profiles on a terminal: the functions and lines with more or fewer faults."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
@@ -35,44 +35,53 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
         faults can cost more: a mapping that is populated at once has none.
     """
     console = make_console()
-    growth = difference.after - difference.before
-    seconds_before, seconds_after = cpu_seconds
-    times = ""
-    if seconds_before is not None and seconds_after is not None:
-        times = f"; CPU time {format_quantity(seconds_before, 's')} → {format_quantity(seconds_after, 's')}"
-    console.print(
-        f"[bold]{format_signed(growth)} {choose_unit(growth, 'faults')}[/] "
-        f"({difference.before:,} → {difference.after:,}{times})" + (":" if difference.parts else "."),
-        highlight=False,
-    )
+    console.print(_format_total(difference, cpu_seconds), highlight=False)
     shown_parts = _choose_parts(difference.parts)
     for part in shown_parts:
-        subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
-        share = _describe_share(part)
-        price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
-        line = f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
-        console.print(escape_text(line), highlight=False)
+        console.print(escape_text(_format_part(part)), highlight=False)
     other_parts = [part for part in difference.parts if part not in shown_parts]
     if other_parts:
         other_faults = sum(part.faults for part in other_parts)
         n_others = format_count(len(other_parts), "other cause")
         console.print(f"  {format_signed(other_faults)}  in {n_others}", highlight=False)
-    for remark in difference.remarks:
-        console.print(escape_text(f"  {remark}"), highlight=False)
+    for sentence in _list_sentences(difference):
+        console.print(escape_text(f"  {sentence}"), highlight=False)
+
+
+def _format_total(difference: Difference, cpu_seconds: tuple[float | None, float | None]) -> str:
+    """Write the whole difference in faults, with the CPU time before and after if both are known."""
+    growth = difference.after - difference.before
+    seconds_before, seconds_after = cpu_seconds
+    times = ""
+    if seconds_before is not None and seconds_after is not None:
+        times = f"; CPU time {format_quantity(seconds_before, 's')} → {format_quantity(seconds_after, 's')}"
+    end = ":" if difference.parts else "."
+    total = f"[bold]{format_signed(growth)} {choose_unit(growth, 'faults')}[/]"
+    return f"{total} ({difference.before:,} → {difference.after:,}{times}){end}"
+
+
+def _format_part(part: DifferencePart) -> str:
+    """Write one cause of the difference, with its source line and its price."""
+    subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
+    share = _describe_share(part)
+    price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
+    return f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
+
+
+def _list_sentences(difference: Difference) -> Iterator[str]:
+    """Yield the sentences that follow the causes: remarks, and what the change has to do with the difference."""
+    yield from difference.remarks
     if difference.other_change:
-        console.print(escape_text(f"  {difference.other_change}"), highlight=False)
+        yield difference.other_change
     if difference.is_indirect:
-        console.print(f"  {INDIRECT_CHANGE}", highlight=False)
+        yield INDIRECT_CHANGE
     if difference.altered_definition:
-        line = describe_altered_definition(difference.altered_definition, str)
-        console.print(escape_text(f"  {line}"), highlight=False)
-    changed_place = difference.changed_place
+        yield describe_altered_definition(difference.altered_definition, str)
+    changed_place, opposite_place = difference.changed_place, difference.opposite_place
     if changed_place:
-        line = describe_changed_place(changed_place, changed_place.place)
-        if difference.opposite_place:
-            opposite_line = describe_opposite_place(difference.opposite_place, difference.opposite_place.place)
-            line = f"{line} {opposite_line}"
-        console.print(escape_text(f"  {line}"), highlight=False)
+        sentence = describe_changed_place(changed_place, changed_place.place)
+        opposite = f" {describe_opposite_place(opposite_place, opposite_place.place)}" if opposite_place else ""
+        yield f"{sentence}{opposite}"
 
 
 def _choose_parts(parts: Sequence[DifferencePart]) -> list[DifferencePart]:

@@ -12,7 +12,7 @@ _LineNumber = Annotated[int, Field(ge=0, le=2**31)]
 LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
 MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000, 10_000, 1000, 20
-"""The largest numbers of files, line ranges and calls of a change. What a larger change has more is ignored."""
+"""The largest numbers of files, line ranges and calls of a change. What exceeds them is ignored."""
 MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 500, 10
 """The largest numbers of definitions of a change, of uses of each, and of calls in a use. Definitions of a larger
 change are left out."""
@@ -182,15 +182,15 @@ class ChangedPlace(Strict):
     is_caller: bool = False
     """Whether these are the faults of what the line calls."""
     is_allocator: bool = False
-    """Whether its function allocates memory for others, judging by its name. They may have caused the faults."""
+    """Whether its function allocates memory for others, judging by its name; these may have caused the faults."""
     gives_back: bool = False
-    """Whether the line calls what gives back the memory that then faults. It has no more faults itself."""
+    """Whether the line calls what gives back the memory that then faults. The line itself does not fault more."""
     requests: bool = False
-    """Whether the line calls what requests the memory that other lines then touch. It has no more faults itself."""
+    """Whether the line calls what requests the memory that other lines touch. The line itself does not fault more."""
 
     @property
     def manages_memory(self) -> bool:
-        """Whether the line has no more faults itself, but calls what gives back or requests the memory that faults."""
+        """Whether the line does not fault more itself, but calls what gives back or requests the memory that faults."""
         return self.gives_back or self.requests
 
 
@@ -201,9 +201,9 @@ class AlteredDefinition(Strict):
     place: Line
     """The changed line: its file and number."""
     use: Line
-    """The line that uses the definition and faults more, or less, with its function; empty if no such line is known."""
+    """The line that uses the definition and, with its function, faults more or less; empty if no such line is known."""
     is_own_line: bool = False
-    """Whether ``use`` is in the definition itself, a function."""
+    """Whether ``use`` is a line of the definition itself, which is then a function."""
     is_function: bool = False
     """Whether the definition is that of a function."""
     is_only: bool = False
@@ -226,8 +226,8 @@ class Difference(Strict):
     """The changed line whose own faults changed most in the other direction than those of ``changed_place``, if they
     changed by at least a fifth of the difference: one commit can hide a regression behind an improvement."""
     altered_definition: AlteredDefinition | None = None
-    """A macro, a constant, a type or a function that the change alters and that the lines with the difference use. None
-    if a changed line explains as much of the difference itself, or if no such definition is known."""
+    """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
+    None if a changed line explains as much of the difference itself, or if no such definition is known."""
     other_change: Line = ""
     """What the change alters besides source code, or that it alters no code, as a sentence; empty if code explains the
     difference, or if nothing else is altered."""

@@ -311,7 +311,7 @@ class Profile(Strict):
     """The system calls that gave back pages which the program touched again, weighted by these faults; the name of the
     call is the innermost frame. None if there were none, or if they were not recorded with their stacks."""
     requested: StackProfile | None = None
-    """The system calls that requested the program's own memory, in the same form, weighted by first touches of it."""
+    """The system calls that requested the program's own memory, in the same form, weighted by its first touches."""
     anatomy: Anatomy | None = None
     census: Census | None = None
     python_lines: tuple[PythonLine, ...] = Field(default=(), max_length=100)

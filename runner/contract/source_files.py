@@ -1,4 +1,4 @@
-"""Which files of a repository contain source code, build instructions, tests or text for people, by their names."""
+"""Decides by the name of a file whether it contains source code, build instructions, tests or text for people."""
 
 import re
 
@@ -18,8 +18,6 @@ _BUILD = re.compile(
 _PROSE = re.compile(
     r"\.(?:md|rst|adoc|texi|[1-9])$|(?:^|/)(?:docs?/|README|LICEN[CS]E|COPYING|CHANGE|NEWS|AUTHORS|\.git)", re.I
 )
-
-
 _TEST = re.compile(r"(?:^|/)_?(?:tests?|testdata|specs?|fixtures)/", re.IGNORECASE)
 
 
@@ -29,7 +27,7 @@ def is_source_file(file: str) -> bool:
 
 
 def is_build_file(file: str) -> bool:
-    """Return whether a file says how the program is built, or with which packages."""
+    """Return whether a file defines how the program is built, or with which packages."""
     return _BUILD.search(file) is not None
 
 

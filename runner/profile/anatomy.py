@@ -368,7 +368,7 @@ class AnatomyBuilder(Struct):
         """Add one recorded system call that maps or unmaps memory, or the return of mremap."""
         if event.event == MREMAP_EXIT:
             self._end_remapping(event)
-        if event.event.startswith(ENTRY_PREFIX):
+        elif event.event.startswith(ENTRY_PREFIX):
             name = event.event.removeprefix(ENTRY_PREFIX)
             if not _CALL_NAME.fullmatch(name):
                 raise FaultwatchError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not the name of a system call")
@@ -390,14 +390,18 @@ class AnatomyBuilder(Struct):
                     self._heap_ends[image] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call to {name} cannot be read: {error}") from None
-            populated_bytes = _count_populated_bytes(name, arguments)
-            if name == "mlockall" and arguments["flags"] & _MCL_FUTURE:
-                self._locked_images.add(image)
-            elif image in self._locked_images and name in {"mmap", "brk"}:
-                populated_bytes = byte_count or 0
-            self._populated_bytes = min(self._populated_bytes + populated_bytes, _MAX_BYTES)
+            self._add_populated_bytes(image, name, arguments, byte_count or 0)
             # A call that the kernel refuses is recorded too, and may have any length.
             self._bytes[name] = min(self._bytes[name] + (byte_count or 0), _MAX_BYTES)
+
+    def _add_populated_bytes(self, image: int, name: str, arguments: Mapping[str, int], byte_count: int) -> None:
+        """Count the memory that a system call populates, by itself or because mlockall has asked for it."""
+        populated_bytes = _count_populated_bytes(name, arguments)
+        if name == "mlockall" and arguments["flags"] & _MCL_FUTURE:
+            self._locked_images.add(image)
+        elif image in self._locked_images and name in {"mmap", "brk"}:
+            populated_bytes = byte_count
+        self._populated_bytes = min(self._populated_bytes + populated_bytes, _MAX_BYTES)
 
     def _end_remapping(self, event: Traced) -> None:
         """Move a mapping and its pages to the address that mremap returned; do nothing if the call failed."""

@@ -8,7 +8,7 @@ write-protect it until its content is written to the file."""
 COMMON_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 """The system calls that allocate or release memory."""
 ENTRY_PREFIX, MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
-"""How the event of a call is named: as its own tracepoint, however it was recorded."""
+"""The names of the events of a call: those of its own tracepoints, however it was recorded."""
 RAW_ENTRY, RAW_EXIT = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
 """The tracepoints of all system calls. perf needs 50 ms to attach to a tracepoint, so these two with a filter start
 faster than one for each call."""

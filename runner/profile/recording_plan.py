@@ -101,7 +101,7 @@ def build_calls_options(call_numbers: Mapping[int, str]) -> tuple[str, ...]:
 def build_live_calls_options() -> tuple[str, ...]:
     """Return the options to record the calls of the whole host that allocate or release memory.
 
-    Each has a tracepoint of its own here, which costs nothing at the other calls of all processes.
+    Each call is recorded by its own tracepoint, so that the other system calls of the host cost nothing.
     """
     # The address to which mremap has moved memory is known only when it returns.
     events = (*(f"syscalls:sys_enter_{name}" for name in COMMON_CALLS), "syscalls:sys_exit_mremap")

@@ -222,7 +222,7 @@ def is_user_frame(frame: ScriptFrame) -> bool:
 def make_path_relative(path: str, root: str) -> str:
     """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds.
 
-    Detours such as ``extra/../alloc.c``, which debug information contains, are removed, because git names no file so.
+    Detours such as ``extra/../alloc.c``, which debug information contains, are removed, because paths in git have none.
     ``root`` ends with a slash.
     """
     direct_path = os.path.normpath(path) if _DETOUR.search(path) else path

@@ -20,7 +20,7 @@ from runner.subject.code_names import (
 from runner.subject.code_tokens import MAX_CODE_CHARACTERS
 
 _MAX_STEPS = 3
-"""Names that are defined with a changed name, names that are defined with these, and so on, are followed so far."""
+"""A chain of names, each defined with the one before, is followed for at most this many steps."""
 _MAX_LINES_OF_SETTINGS = 20
 """If more lines of a file without source code changed, it contains data rather than settings."""
 _MAX_CHANGED_LINES = 2000

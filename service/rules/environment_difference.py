@@ -38,7 +38,7 @@ def name_environments(entries: Sequence[EnvironmentEntry]) -> list[NamedEnvironm
 
 
 def _map_previous(entries: Sequence[EnvironmentEntry]) -> dict[str, EnvironmentEntry | None]:
-    """Return, by hash, the environment in which a host of each environment was before; None for the first one.
+    """Return, by the hash of each environment, the one that a host of it was in before; None for the first one.
 
     An environment that is seen again later was in use until then, rather than one between its runs.
     """

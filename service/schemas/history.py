@@ -351,7 +351,7 @@ class Drift(View):
 
     @property
     def has_commit_range(self) -> bool:
-        """Whether several commits, or unknown ones, may have caused the drift: no one commit stands for it."""
+        """Whether several commits, or unknown ones, may have caused the drift, so that no single one can be shown."""
         may_be_commit = self.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}
         return may_be_commit and (len(self.candidates) != 1 or not self.candidates_known)
 

@@ -48,8 +48,10 @@ _IDS_PER_QUERY = 500
 """At most this many ids per query, because SQLite limits the number of parameters."""
 _MAX_CONFIG_EVENTS = 200
 """At most this many events of changes of settings fit."""
+_Place = tuple[tuple[str, str, str], str, str]
+"""Where the map shows a drift: its row, the key of its case in this row, and its metric."""
 _MAX_ENVIRONMENTS = 200
-"""Of more environments, the changes are not counted: reading all their settings would take too long."""
+"""With more environments than this, changes of settings are not counted: reading them all would take too long."""
 _IS_SHOWN = (
     Event.still_detected.is_(True),
     Event.merged_into.is_(None),
@@ -115,29 +117,11 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
     conditions: list[ColumnElement[bool]] = [EventDriftRow.still_detected.is_(True)]
     if subject_id is not None:
         conditions.append(EventDriftRow.subject_id == subject_id)
-    series_query = (
-        select(Series.id, Series.metric, Subject.name, Case.workload, Case.name, Case.key)
-        .join(Subject, Series.subject_id == Subject.id)
-        .join(Case, Series.case_id == Case.id)
-        .where(Series.id.in_(select(EventDriftRow.series_id).where(*conditions)))
-    )
-    rows_by_series = {
-        series_id: ((subject, workload, case), key, metric)
-        for series_id, metric, subject, workload, case, key in session.connection().execute(series_query).all()
-    }
+    places_by_series = _read_places_of_series(session, conditions)
     events_query = select(Event.id, Event.importance).where(*_IS_SHOWN)
     event_rows = session.connection().execute(events_query).all()
     importance_by_event = {event_id: importance for event_id, importance in event_rows}  # noqa: C416 - mypy does not know that rows are pairs
-    suites_query = (
-        select(EventDriftRow.event_id, Subject.name)
-        .join(Subject, EventDriftRow.subject_id == Subject.id)
-        .where(EventDriftRow.series_id.is_(None), *conditions)
-    )
-    # The values of shifts of whole suites, which replace those of a series.
-    suites_by_event = {
-        event_id: ((subject, "", _WHOLE_SUITE_ROW), "", "")
-        for event_id, subject in session.connection().execute(suites_query).all()
-    }
+    places_of_suites = _read_places_of_suites(session, conditions)
     drifts_query = select(
         EventDriftRow.drift_id,
         EventDriftRow.series_id,
@@ -157,7 +141,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         importance = importance_by_event.get(event_id)
         if importance is None:
             continue
-        map_row, key, metric = suites_by_event[event_id] if series_id is None else rows_by_series[series_id]
+        map_row, key, metric = places_of_suites[event_id] if series_id is None else places_by_series[series_id]
         # The levels of a shift of a whole suite are relative to zero.
         move = 0.0 if series_id is None else compute_move(before, after)
         weight = move * SUSPECTED_WEIGHT if is_unsure else move
@@ -168,6 +152,33 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
             )
         )  # fmt: skip
     return drifts
+
+
+def _read_places_of_series(session: Session, conditions: Sequence[ColumnElement[bool]]) -> dict[int, _Place]:
+    """Return the place of each series that has drifts under some conditions, by its id."""
+    query = (
+        select(Series.id, Series.metric, Subject.name, Case.workload, Case.name, Case.key)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Series.id.in_(select(EventDriftRow.series_id).where(*conditions)))
+    )
+    return {
+        series_id: ((subject, workload, case), key, metric)
+        for series_id, metric, subject, workload, case, key in session.connection().execute(query).all()
+    }
+
+
+def _read_places_of_suites(session: Session, conditions: Sequence[ColumnElement[bool]]) -> dict[str, _Place]:
+    """Return the place of each shift of a whole suite, which has no series, by the id of its event."""
+    query = (
+        select(EventDriftRow.event_id, Subject.name)
+        .join(Subject, EventDriftRow.subject_id == Subject.id)
+        .where(EventDriftRow.series_id.is_(None), *conditions)
+    )
+    return {
+        event_id: ((subject, "", _WHOLE_SUITE_ROW), "", "")
+        for event_id, subject in session.connection().execute(query).all()
+    }
 
 
 def update_levels(session: Session, drifts: Sequence[MapDrift]) -> list[MapDrift]:

@@ -69,6 +69,7 @@ def test_two_jobs_measure_their_stores_are_merged_and_the_pages_open_from_a_disk
         watched.assert_accessible()
 
 
+@pytest.mark.thorough
 def test_a_branch_keeps_the_runs_and_the_project_stays_as_it_is(tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 10])
     before = git(tmp_path / "repo", "for-each-ref", "refs/heads/main"), git(tmp_path / "repo", "status", "--short")

@@ -129,6 +129,7 @@ def test_without_a_terminal_a_question_about_the_ci_is_not_asked_after_measuring
     assert not project.git("ls-files", "--others")
 
 
+@pytest.mark.thorough
 def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> None:
     project = Project(folder / "project")
     program = "program: main.c\n\tcc -o $@ main.c\n"

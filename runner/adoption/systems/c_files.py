@@ -26,7 +26,7 @@ _OPTIONS = ("-g", "-O2")
 _FLAGS_VARIABLE = re.compile(r"\$(?:\w*FLAGS|\{\w*FLAGS\}|\(\w*FLAGS\))")
 """A variable with options of a compiler, which has usable defaults."""
 _DISTORTING = re.compile(r"--?coverage|-O0|-fsanitize|-fprofile|-m32|-pg")
-"""Options of a compiler for programs that check themselves, or are for another kind of processor."""
+"""Compiler options for programs that check or profile themselves, or run on another kind of processor."""
 _BENCHMARK = re.compile(r"bench|perf", re.IGNORECASE)
 _MAIN = re.compile(r"^[ \t]*(?:(?:static|extern|signed)\s+)?(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -197,7 +197,7 @@ def _list_included_names(text: str) -> list[str]:
 
 
 def _select_needed_parts(file: str, parts: Sequence[str], sources: Sources) -> list[str]:
-    """Return the sources among ``parts`` whose headers a program includes, itself or by way of others, in their order.
+    """Return the sources among ``parts`` whose headers a program includes, directly or indirectly, in their order.
 
     A source has the name of its header, apart from the suffix.
     """

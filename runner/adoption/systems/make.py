@@ -98,9 +98,9 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     if default not in outside_targets:
         targets.append("")  # without a target, make builds its default
     targets += _choose_machine_targets(sources, folder, rules)
-    default_names = _collect_prerequisites(rules, default)
     # A target that only runs a benchmark or tests would run them in each build: its programs are made instead.
     programs_by_target = {name: programs for name in rules if (programs := _list_started_programs(rules[name]))}
+    default_names = _collect_prerequisites(rules, default)
     targets += [
         name
         for name in _USUAL_TARGETS

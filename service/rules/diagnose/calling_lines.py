@@ -93,7 +93,23 @@ def find_changed_place(
         if caller is not None and is_named(caller):
             return build_changed_place(caller, sign * growths[largest_place], is_caller=True)
         return build_changed_place(largest_place, sign * growths[largest_place], is_caller=False)
-    # None faults more, or less, itself. Compare the lines by the faults of what they call.
+    return _find_changed_caller(profiles, is_named, sign, least)
+
+
+def _find_changed_caller(
+    profiles: tuple[Profile, Profile], is_named: Callable[[FunctionLine], bool], sign: int, least: float
+) -> ChangedPlace | None:
+    """Return the changed line that calls what faults more; the innermost of those that call about as much.
+
+    Parameters
+    ----------
+    is_named
+        Returns whether a line is a changed one.
+    sign
+        1, or -1 if the program has fewer faults than before and the line is one that calls what faults less.
+    least
+        The smallest number of additional, or missing, faults.
+    """
     before, after = (_sum_calling_lines(profile) for profile in profiles)
     growths_of_callers = {
         place: sign * change.growth
@@ -200,7 +216,7 @@ def _knows_callers(profile: Profile) -> bool:
 
 
 def build_changed_place(place: FunctionLine, faults: int, *, is_caller: bool) -> ChangedPlace:
-    """Return a line of the program as a part of a diagnosis, with the faults by which it has more or fewer."""
+    """Return a line of the program as a part of a diagnosis, with the change of its faults."""
     return ChangedPlace(
         place=format_place(place),
         source_file=place.function_key.file,

@@ -110,6 +110,7 @@ _RETURNING_CALLS = {
 _GIVEN_BACK_BY = {Touch.AFTER_MUNMAP: "munmap", Touch.AFTER_MADVISE: "madvise"}
 """The system calls that give back pages of a file."""
 _GIVEN_BACK = {"munmap": " that had been unmapped", "madvise": " that madvise had dropped"}
+"""What the sentence on pages of a file adds about the system call that gave them back."""
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns; empty if it concerns none."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
@@ -339,11 +340,7 @@ def _relate_to_change(
     is_changed = partial(_is_changed, changed_lines)
     changed_place = find_changed_place(changes, profiles, is_changed, growth)
     if changed_place is None and leading_part.faults > 0:
-        returning_calls = _list_returning_calls(leading_part.cause, leading_part.file, leading_part.faults, after)
-        if returning_calls:
-            changed_place = find_changed_returning_place(after, returning_calls, is_changed)
-        elif leading_part.cause is FaultCause.NEW_MEMORY:
-            changed_place = find_changed_requesting_place(after, is_changed)
+        changed_place = _find_memory_managing_place(leading_part, after, is_changed)
     # A line without faults after the change may have been removed, and then explains more than others.
     n_removed = _find_removed_faults(changes, changed_lines, growth)
     if changed_place is not None:
@@ -355,12 +352,40 @@ def _relate_to_change(
     opposite_place = find_changed_place(changes, profiles, is_changed, -growth)
     if opposite_place and abs(opposite_place.faults) < _MIN_OPPOSITE_SHARE * abs(growth):
         opposite_place = None
-    is_indirect = (
+    return opposite_place, _is_indirect(before, after, ranked_parts, changed_lines, opposite_place)
+
+
+def _find_memory_managing_place(
+    part: DifferencePart, after: Facts, is_changed: Callable[[str, int], bool]
+) -> ChangedPlace | None:
+    """Return the changed line that calls what gives back or requests the memory of a cause; None if unknown."""
+    returning_calls = _list_returning_calls(part.cause, part.file, part.faults, after)
+    if returning_calls:
+        return find_changed_returning_place(after, returning_calls, is_changed)
+    return find_changed_requesting_place(after, is_changed) if part.cause is FaultCause.NEW_MEMORY else None
+
+
+def _is_indirect(
+    before: Facts,
+    after: Facts,
+    ranked_parts: Sequence[DifferencePart],
+    changed_lines: ChangedLines,
+    opposite_place: ChangedPlace | None,
+) -> bool:
+    """Return whether a change of which no line explains the difference acts indirectly.
+
+    Parameters
+    ----------
+    opposite_place
+        The changed line whose faults moved against the difference, if there are enough of them.
+    """
+    growth = after.faults - before.faults
+    return (
         # Pages of the program itself, and pages that the kernel took away, may be touched more often without a change.
-        leading_part.cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
+        ranked_parts[0].cause not in {FaultCause.IMAGE, FaultCause.AGAIN, FaultCause.OTHER}
         and not can_be_chance(before, after)
         and _contains_all_changes(changed_lines)
-        and is_change_indirect(profiles, changed_lines, growth)
+        and is_change_indirect((before.profile, after.profile), changed_lines, growth)
         and not any(
             _may_change_return_memory(part, after, changed_lines)
             for part in ranked_parts
@@ -368,7 +393,6 @@ def _relate_to_change(
         )
         and opposite_place is None
     )
-    return opposite_place, is_indirect
 
 
 def _find_opposite_places(
@@ -405,7 +429,7 @@ def _find_opposite_places(
 def _may_change_return_memory(part: DifferencePart, after: Facts, changed_lines: ChangedLines) -> bool:
     """Return whether the change may have made the program give back by advice, or more often, the memory of a part.
 
-    That is so unless the stacks show that it is given back by a line in an unchanged file.
+    It is true unless the stacks show that a line in an unchanged file gives the memory back.
     """
     calls = _list_returning_calls(part.cause, part.file, part.faults, after)
     # Code that takes away shared memory or pages of a file is no allocator.
@@ -762,42 +786,16 @@ def _build_part(
     """
     cause, file = group
     before, after = (side.sums[group] for side in sides)
-    place, change = _find_leading_line(_pair_lines(group, sides), net_growth_of_function, after - before) or (
-        None,
-        None,
-    )
+    leading_line = _find_leading_line(_pair_lines(group, sides), net_growth_of_function, after - before)
+    place, change = leading_line or (None, None)
     if cause is FaultCause.IMAGE:
-        if place and _DYNAMIC_LINKER.match(place.function_key.module):
-            # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
-            place, change = None, None
-        sentence = _describe_image_change(*(side.image_files for side in sides))
-        if place and changed_lines and _is_layout_change(place, sides, changed_lines):
-            place, change = None, None
-            sentence = f"{sentence}, whose code or data is laid out differently"
-    elif (
-        cause is FaultCause.STATIC_DATA
-        and place
-        and change
-        and abs(after - before) <= _MAX_MOVED_PAGES
-        and abs(change.growth) == 1  # A larger array takes a line that fills it several pages.
-        and changed_lines
-        and not _may_be_changed(changed_lines, place)
-    ):
-        place, change = None, None
+        place, sentence = _describe_image_part(place, sides, changed_lines)
+    elif cause is FaultCause.STATIC_DATA and _is_data_moved(place, change, after - before, changed_lines):
+        place = None
         sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)
         sentence = f"{sentence}, because it is laid out differently"
     else:
-        is_exchange = (
-            place is not None
-            and bool(changed_lines)
-            and cause is not FaultCause.FILE_PAGES
-            and _is_exchange(place, _pair_lines(group, sides), changed_lines)
-        )
-        if is_exchange:
-            place, change = None, None
-        sentence = _describe_cause(cause, file, after - before, facts, is_exchange=is_exchange)
-        if place and cause is FaultCause.AFTER_READ and _is_first_touch_exchanged(place, sides, changed_lines):
-            sentence = f"{sentence}, because {_describe_exchanged_touches(after - before)}"
+        place, sentence = _describe_other_part(group, place, sides, facts, changed_lines)
     caller = None
     if place and change and facts.before:
         caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
@@ -816,6 +814,53 @@ def _build_part(
         sentence=sentence,
         seconds=_compute_seconds(after - before, facts),
     )
+
+
+def _describe_image_part(
+    place: FunctionLine | None, sides: list[_Side], changed_lines: ChangedLines
+) -> tuple[FunctionLine | None, str]:
+    """Return the leading line of the faults on pages of the program, unless it would mislead, and their sentence."""
+    if place and _DYNAMIC_LINKER.match(place.function_key.module):
+        # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
+        place = None
+    sentence = _describe_image_change(*(side.image_files for side in sides))
+    if place and changed_lines and _is_layout_change(place, sides, changed_lines):
+        return None, f"{sentence}, whose code or data is laid out differently"
+    return place, sentence
+
+
+def _is_data_moved(
+    place: FunctionLine | None, change: WeightChange | None, growth: int, changed_lines: ChangedLines
+) -> bool:
+    """Return whether static data takes a page more or less only because it is laid out differently."""
+    return (
+        place is not None
+        and change is not None
+        and abs(growth) <= _MAX_MOVED_PAGES
+        and abs(change.growth) == 1  # A larger array takes a line that fills it several pages.
+        and bool(changed_lines)
+        and not _may_be_changed(changed_lines, place)
+    )
+
+
+def _describe_other_part(
+    group: _Group, place: FunctionLine | None, sides: list[_Side], facts: Facts, changed_lines: ChangedLines
+) -> tuple[FunctionLine | None, str]:
+    """Return the leading line of a cause, unless it only took faults over from other lines, and its sentence."""
+    cause, file = group
+    growth = sides[1].sums[group] - sides[0].sums[group]
+    is_exchange = (
+        place is not None
+        and bool(changed_lines)
+        and cause is not FaultCause.FILE_PAGES
+        and _is_exchange(place, _pair_lines(group, sides), changed_lines)
+    )
+    sentence = _describe_cause(cause, file, growth, facts, is_exchange=is_exchange)
+    if is_exchange or place is None:
+        return None, sentence
+    if cause is FaultCause.AFTER_READ and _is_first_touch_exchanged(place, sides, changed_lines):
+        sentence = f"{sentence}, because {_describe_exchanged_touches(growth)}"
+    return place, sentence
 
 
 def _keep_line(place: FunctionLine, changed_lines: ChangedLines) -> FunctionLine:
@@ -838,7 +883,7 @@ def _sum_line(place: FunctionLine, changes: Iterable[tuple[FunctionLine, WeightC
 def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
     """Return in brackets the line that requests the memory that a place touches; empty if it is in the same function.
 
-    Memory of which less is touched than before was requested by the earlier program.
+    If less memory is touched than before, it is the line that requests it in the earlier program.
     """
     if abs(growth) < _MIN_REQUESTED_FAULTS:
         return ""

@@ -16,8 +16,8 @@ from service.text.numbers import format_amount, format_share
 MIN_WINDOWS = 32
 """A file is mapped in windows if munmap is called at least this often; fewer calls may be for files read once each."""
 MIN_MORE_WINDOWS, MIN_GROWTH_FACTOR = 8, 2.0
-"""If the faults on pages that had been unmapped are at least so many times as many as before a change, this many calls
-of munmap are enough."""
+"""If there are this many times more faults on pages that had been unmapped than before a change, this many calls of
+munmap are enough."""
 MIN_WINDOWS_PER_FILE = 8
 """If munmap is called less often for each of the files, they are small files that are read whole a few times, such as
 the objects of git, and no window could be larger."""
@@ -145,7 +145,7 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
 def _describe_unmapping_line(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the line that unmaps what faults again; empty if it is unknown, or only estimated."""
     line = facts.find_returning_line("munmap") if facts.profile.returned else ""
-    return (f"{line} unmaps most of what faults again",) if line else ()
+    return (f"most of the pages that fault again were unmapped by {line}",) if line else ()
 
 
 FILE_WINDOWS = Rule(

@@ -54,7 +54,7 @@ def suggest_malloc_settings(facts: Facts) -> tuple[Remedy, ...]:
 
 
 def _choose_go_remedy(facts: Facts) -> Remedy:
-    """Return the remedy for what makes Go give memory back: the program itself, a limit, or, if unknown, either."""
+    """Return the remedy for what makes Go give memory back: the program, which is assumed if unknown, or a limit."""
 
     def is_forced(frames: Sequence[Frame]) -> bool:
         return any(_FORCED_BY_PROGRAM.search(frame.function) for frame in frames)
@@ -105,11 +105,11 @@ _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
 _FREE_OS_MEMORY_REMEDY = Remedy(text="if the program calls debug.FreeOSMemory between bursts, remove these calls")
 _MEMORY_LIMIT_REMEDY = Remedy(
     text="if the program has a memory limit (debug.SetMemoryLimit, GOMEMLIMIT), raise it: near the limit, Go's runtime "
-    "gives back what it needs again at once"
+    "gives back memory that it needs again at once"
 )
 _MALLOPT_REMEDY = Remedy(
-    text="raise the thresholds that the program sets with mallopt (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), or leave them "
-    "to malloc: variables such as MALLOC_TRIM_THRESHOLD_ have no effect on what it sets"
+    text="raise the thresholds that the program sets with mallopt (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), or do not set "
+    "them: variables such as MALLOC_TRIM_THRESHOLD_ cannot change what the program has set"
 )
 _GLIBC_REMEDY = Remedy(
     text="let the C library keep large blocks",

@@ -180,7 +180,9 @@ def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
     """Return remedies that bring huge pages back; if the program still advises them, larger regions come first."""
     if facts.count_advice(_FORBIDDING_CALL):
         return (
-            Remedy(text=f"do not forbid huge pages with prctl ({_FORBIDDING_CALL}), or only in processes that fork"),
+            Remedy(
+                text=f"do not forbid huge pages with prctl ({_FORBIDDING_CALL}), or do so only in processes that fork"
+            ),
         )
     if facts.count_advice(_REFUSING_ADVICE) and not facts.count_advice(_ADVICE):
         return (Remedy(text=f"do not advise against huge pages for memory that is used densely ({_REFUSING_ADVICE})"),)

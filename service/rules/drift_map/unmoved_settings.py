@@ -16,8 +16,8 @@ def count_unmoved_changes(
 ) -> int:
     """Return how many different changes of settings are not among those that moved something.
 
-    A change is told by its new values, because a drift can begin some environments later: its settings before it can
-    then be older ones. A change that several hosts share counts once.
+    A change is identified only by its new values: if a drift begins environments later, its old values are those of
+    an earlier environment. A change that several hosts share counts once.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
     has_several_candidates = event.n_candidates > 1 or not event.candidates_known
     if event.certainty is Certainty.COMMIT_RANGE and has_several_candidates and event.state is not State.ACKNOWLEDGED:
         if event.cause is Cause.COMMIT_AND_CONFIG:
-            return "Find whether a commit or the configuration caused it"
+            return "Find out whether a commit or the configuration caused it"
         if event.candidates_known:
             return f"Find which of {event.n_candidates:,} commits caused it"
         return "Find which commit caused it"

@@ -229,8 +229,8 @@ def map_drifts_between(
 def list_judged_series(session: Session, pairs: Sequence[Pair], readings_by_run: ByRun) -> set[int]:
     """Return the compared series in which all drifts are known: they are judged, and have no newer point."""
     is_compared = bulk.is_among(session, Series.id, _collect_series(pairs, readings_by_run))
-    is_judged = Series.judged.is_(True), Series.judged_version == Series.version
-    return set(session.scalars(select(Series.id).where(is_compared, *is_judged)))
+    is_judged = Series.judged.is_(True) & (Series.judged_version == Series.version)
+    return set(session.scalars(select(Series.id).where(is_compared, is_judged)))
 
 
 def _collect_series(pairs: Iterable[Pair], readings_by_run: ByRun) -> set[int]:

@@ -449,73 +449,80 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
     bottom
         The bottom of the grid, where the lines of changed settings end.
     """
-    entries: list[_CalloutEntry] = []
+    n_columns = len(layout.columns)
     texts_by_column = _describe_changes_by_column(layout.columns, changes)
-
-    def compute_middle(column: int) -> float:
-        return (column + 0.5) / len(layout.columns)
-
-    def count_fitting(column: int) -> int:
-        """Return how many characters fit between a column and the edge towards which its text runs.
-
-        The column at _MAX_LEFT_SHARE has the least room; other columns have the more, the further they are from it.
-        """
-        return _MAX_CALLOUT_CHARACTERS + int(_GRID_WIDTH_CHARACTERS * abs(compute_middle(column) - _MAX_LEFT_SHARE))
-
-    for event, drift in labelled_drifts:
-        first_part, second_part = _describe_event(event, drift, count_fitting(drift.column))
-        entries.append(
-            _CalloutEntry(
-                column=drift.column,
-                kind=_CALLOUT_KINDS[event.direction],
-                event_id=event.id,
-                first_part=first_part,
-                second_part=second_part,
-                narrow=_describe_decided_move(event, drift),
-                hover=f"{first_part}{second_part}\n{_describe_column(layout.columns, drift.column)}",
-                end=_find_line_end(layout, rows, drift, bottom),
-            )
+    entries = [_describe_callout_of_drift(labelled, layout, rows, bottom) for labelled in labelled_drifts]
+    entries += [
+        _CalloutEntry(
+            column=change.column,
+            kind="setting",
+            event_id=change.events[0].id,
+            first_part=describe_setting_changes(change.settings),
+            second_part=_describe_extent(change),
+            narrow=describe_new_value(change.settings, _MAX_VALUE_CHARACTERS),
+            hover=texts_by_column[change.column],
+            end=bottom,
         )
-    for change in named_changes:
-        entries.append(
-            _CalloutEntry(
-                column=change.column,
-                kind="setting",
-                event_id=change.events[0].id,
-                first_part=describe_setting_changes(change.settings),
-                second_part=_describe_extent(change),
-                narrow=describe_new_value(change.settings, _MAX_VALUE_CHARACTERS),
-                hover=texts_by_column[change.column],
-                end=bottom,
-            )
-        )
+        for change in named_changes
+    ]
 
     def make_sort_key(entry: _CalloutEntry) -> tuple[bool, int]:
         # Text to the left of its line comes first, from right to left; then text to the right, from left to right.
-        is_text_to_the_right = compute_middle(entry.column) < _MAX_LEFT_SHARE
+        is_text_to_the_right = _compute_middle(entry.column, n_columns) < _MAX_LEFT_SHARE
         return is_text_to_the_right, entry.column if is_text_to_the_right else -entry.column
 
-    callouts = []
-    for level, entry in enumerate(sorted(entries, key=make_sort_key)):
-        middle, room = compute_middle(entry.column), count_fitting(entry.column)
-        short_first_part = _shorten_text(
-            entry.first_part, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.second_part))
-        )
-        callouts.append(
-            Callout(
-                kind=entry.kind,
-                event=entry.event_id,
-                left=round(100 * middle, 2),
-                top=float(level * CALLOUT),
-                end=entry.end,
-                is_left=middle >= _MAX_LEFT_SHARE,
-                short=entry.narrow or _shorten_text(short_first_part, _MAX_SHORT_CHARACTERS),
-                what=short_first_part,
-                rest=_shorten_text(entry.second_part, room - len(short_first_part)),
-                text=_shorten_text(entry.hover, (_MAX_HOVER_LINES + 1) * _MAX_HOVER_CHARACTERS),
-            )
-        )
-    return callouts
+    return [_draw_callout(entry, level, n_columns) for level, entry in enumerate(sorted(entries, key=make_sort_key))]
+
+
+def _describe_callout_of_drift(
+    labelled_drift: LabelledDrift, layout: DriftMap, rows: Sequence[DrawnRow], bottom: float
+) -> _CalloutEntry:
+    """Return the texts of the callout of a drift, and where its line ends."""
+    event, drift = labelled_drift
+    room = _count_fitting_characters(drift.column, len(layout.columns))
+    first_part, second_part = _describe_event(event, drift, room)
+    return _CalloutEntry(
+        column=drift.column,
+        kind=_CALLOUT_KINDS[event.direction],
+        event_id=event.id,
+        first_part=first_part,
+        second_part=second_part,
+        narrow=_describe_decided_move(event, drift),
+        hover=f"{first_part}{second_part}\n{_describe_column(layout.columns, drift.column)}",
+        end=_find_line_end(layout, rows, drift, bottom),
+    )
+
+
+def _draw_callout(entry: _CalloutEntry, level: int, n_columns: int) -> Callout:
+    """Return a callout with its texts as long as there is room for them."""
+    middle, room = _compute_middle(entry.column, n_columns), _count_fitting_characters(entry.column, n_columns)
+    short_first_part = _shorten_text(entry.first_part, max(_MAX_FIRST_PART_CHARACTERS, room - len(entry.second_part)))
+    return Callout(
+        kind=entry.kind,
+        event=entry.event_id,
+        left=round(100 * middle, 2),
+        top=float(level * CALLOUT),
+        end=entry.end,
+        is_left=middle >= _MAX_LEFT_SHARE,
+        short=entry.narrow or _shorten_text(short_first_part, _MAX_SHORT_CHARACTERS),
+        what=short_first_part,
+        rest=_shorten_text(entry.second_part, room - len(short_first_part)),
+        text=_shorten_text(entry.hover, (_MAX_HOVER_LINES + 1) * _MAX_HOVER_CHARACTERS),
+    )
+
+
+def _compute_middle(column: int, n_columns: int) -> float:
+    """Return where the middle of a column is, as a share of the width of the grid."""
+    return (column + 0.5) / n_columns
+
+
+def _count_fitting_characters(column: int, n_columns: int) -> int:
+    """Return how many characters fit between a column and the edge towards which its text runs.
+
+    The column at _MAX_LEFT_SHARE has the least room; other columns have the more, the further they are from it.
+    """
+    distance = abs(_compute_middle(column, n_columns) - _MAX_LEFT_SHARE)
+    return _MAX_CALLOUT_CHARACTERS + int(_GRID_WIDTH_CHARACTERS * distance)
 
 
 def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tuple[str, str]:

@@ -40,6 +40,7 @@ def test_two_builds_that_differ_by_one_fault_say_nothing_about_their_commits(tmp
     assert "the counts of the two revisions' builds overlap" in said
 
 
+@pytest.mark.thorough
 def test_a_commit_that_adds_a_fault_to_each_of_its_builds_is_told_from_its_builds(
     tmp_path: Path, service_url: str
 ) -> None:

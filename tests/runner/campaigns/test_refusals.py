@@ -127,6 +127,7 @@ def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: 
     assert json.loads(output)["measured"] == 2
 
 
+@pytest.mark.thorough
 def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 20])
     away: list[float] = []

@@ -30,7 +30,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         (
             {"cause": Cause.COMMIT_AND_CONFIG, "n_candidates": 3, "authors": ["Bo"], "certainty": "range"},
             "Bo",
-            "Find whether a commit or the configuration caused it",
+            "Find out whether a commit or the configuration caused it",
         ),
         (
             {"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"},

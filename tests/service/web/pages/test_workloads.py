@@ -107,7 +107,7 @@ def test_a_case_in_which_nothing_moved_says_how_to_go_on(own: FlaskClient) -> No
     calm = history.CASE.model_copy(update={"definition": "f" * 16})
     history.send(own, [_of_case(number, calm) for number in range(2)])
     text = read(own, address(own, calm.definition))
-    assert "No drifts No level of this case has changed among 2 measured runs." in text
+    assert "No drifts No level of this case has changed in 2 measured runs." in text
     assert "faultwatch history copy_service HEAD~20..HEAD" in text
     assert "4 drifts" in read(own, address(own)), "the drifts of the other definition stay with it"
 
