@@ -36,9 +36,7 @@ _KEYWORDS = frozenset(
     | {"go", "defer", "map", "chan", "async", "impl", "use", "mod", "package", "namespace", "template", "operator"}
 )
 """Words of programming languages that are not names, but can be where names are expected."""
-_NO_HEADER = re.compile(
-    r"\s*(?:$|[{})\]*]|//|#\s*(?!define)\w|@|(?:public|private|protected)\b[^()]*:\s*$|namespace\b)"
-)
+_NO_HEADER = re.compile(r"\s*(?:$|[{})\]*]|//|#\s*\w|@|(?:public|private|protected)\b[^()]*:\s*$|namespace\b)")
 """Lines that are no headers, although they are less indented: a brace, a comment, a directive, an access label."""
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 """The arguments of a template."""

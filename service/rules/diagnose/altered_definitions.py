@@ -327,7 +327,8 @@ def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool) ->
     others = [file for file in files if not is_source_file(file.file)]
     has_source = len(others) < len(files)
     if has_source:
-        others = [file for file in others if not is_test_file(file.file)]
+        # A change of code often comes with one of the build, which says nothing about the difference.
+        others = [file for file in others if not (is_test_file(file.file) or is_build_file(file.file))]
     if not others:
         return _describe_definitions(request.changed_definitions)
     names = [_describe_file(file) for file in others[:_MAX_NAMED_FILES]]

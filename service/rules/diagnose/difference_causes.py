@@ -86,8 +86,9 @@ _MIN_COUNTS = 3
 """If each commit was counted in at least this many executions, the ranges of the counts are compared."""
 _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
-_MIN_EXCHANGED_WHOLE = 0.9
-"""A changed line whose faults changed by this share of the whole difference, in the other direction, exchanged them."""
+_MIN_REQUESTED_FAULTS = 16
+"""The line that requests memory is named only for at least this many faults: any line may have requested a few more
+pages of the heap."""
 NEAREST_CHANGE = "Of the changed lines,"
 """The beginning of the remark on the changed line nearest to the one that faults."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")
@@ -390,8 +391,7 @@ def _is_indirect(
             for part in ranked_parts
             if abs(part.faults) >= _MIN_OPPOSITE_SHARE * abs(growth)
         )
-        # A line that gains as much as the program loses, or the reverse, took faults over from other lines.
-        and not (opposite_place and abs(opposite_place.faults) >= _MIN_EXCHANGED_WHOLE * abs(growth))
+        and opposite_place is None
     )
 
 
@@ -885,6 +885,8 @@ def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
 
     If less memory is touched than before, it is the line that requests it in the earlier program.
     """
+    if abs(growth) < _MIN_REQUESTED_FAULTS:
+        return ""
     side = facts if growth > 0 else facts.before
     frame = side.find_requesting_place(find_own_caller) if side else None
     if frame is None:

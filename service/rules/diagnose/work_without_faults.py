@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from runner.contract.number_text import format_count
+from service.rules.diagnose.process_contents import Runtime, identify_runtime
 from service.rules.diagnose.profile_facts import Facts
 from service.text.numbers import format_amount
 
@@ -25,8 +26,10 @@ def describe_work_without_faults(before: Facts, after: Facts) -> Iterator[str]:
     if _differ(forks_before, forks_after):
         noun = "process" if forks_after == 1 else "processes"
         yield f"The program starts {forks_after:,} {noun} ({forks_before:,} before), each with its own faults."
+    # Other runtimes start threads when they find it useful, so their number also changes without a cause.
     threads_before, threads_after = before.anatomy.threads, after.anatomy.threads
-    if _differ(threads_before, threads_after):
+    runtime = identify_runtime(after.profile)
+    if _differ(threads_before, threads_after) and (runtime is None or runtime is Runtime.PYTHON):
         yield (
             f"The program starts {format_count(threads_after, 'thread')} ({threads_before:,} before), each with a "
             "stack and perhaps with an arena of malloc."

@@ -67,6 +67,7 @@ def test_a_line_of_c_belongs_to_a_macro_a_constant_a_type_a_table_or_a_function(
         ("class A {\n    int get() {\n        return 1;\n    }\n\tvoid *data;\n};", 5, ("A",)),
         ("public class Cache extends Base implements Store {\n    int size;\n}", 2, ("Cache",)),
         ("pub const BATCH: usize = 1024;", 1, ("BATCH",)),
+        ("struct state {\n    int room;\n#define MIN_ROOM room\n    int next;\n};", 4, ("state",)),
         ("pub struct Posting {\n    pub word: u32,\n}", 2, ("Posting",)),
         ("type series struct {\n\tpoints [16]point\n}", 2, ("series",)),
         ("type node[T any] struct {\n\tcount [64]int\n}", 2, ("node",)),

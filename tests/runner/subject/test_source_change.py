@@ -147,6 +147,13 @@ def test_an_altered_macro_is_known_with_the_functions_that_use_it_directly_or_th
     assert [(use.file, use.line, use.function, use.calls) for use in definition.uses] == [("a.c", 4, "get", ("take",))]
 
 
+def test_a_macro_that_the_change_moves_is_where_it_stands_now(tmp_path: Path) -> None:
+    code = "int work(void)\n{\n    return fill(SIZE);\n}\n"
+    before = {"a.c": f"#define SIZE 1\n\n\nint other;\nint another;\n{code}"}
+    change = commit_change(tmp_path, before, {"a.c": f"\n\nint other;\nint another;\n#define SIZE 64\n{code}"})
+    assert [(definition.name, definition.line) for definition in change.definitions] == [("SIZE", 5)]
+
+
 def test_a_type_is_used_where_its_name_or_that_of_a_type_with_it_stands(tmp_path: Path) -> None:
     header = "typedef int item;\nstruct list {\n    item *items;\n};\n"
     code = "void add(struct list *list)\n{\n    list->items = more(sizeof *list->items);\n}\n"

@@ -120,7 +120,7 @@ def test_a_change_without_source_code_is_described_by_its_files() -> None:
 
 
 def test_beside_source_code_other_files_are_named_only_if_no_code_explains_the_difference() -> None:
-    files = (*FILES, ChangedFile(file="a.conf", bytes_before=9, bytes_after=9))
+    files = (*FILES, *(ChangedFile(file=name, bytes_before=9, bytes_after=9) for name in ("a.conf", "Makefile")))
     lines = {"src/limits.h": ((7, 7),), "a.conf": ((1, 1),)}
     unexplained = explain(*grown(), define("A"), define("B"), lines=lines, files=files)
     assert unexplained.other_change == "Besides source code, the change alters a.conf."

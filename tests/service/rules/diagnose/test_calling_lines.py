@@ -128,7 +128,7 @@ def test_a_changed_line_against_the_direction_is_named_if_there_is_none_in_it() 
     assert place is not None
     assert (place.place, place.faults) == ("read_all at src/file.c:40", 60)
     assert describe_changed_place(place, place.place).endswith("file.c:40 gained the most faults: +60.")
-    assert difference.is_indirect, "it does not explain why there are fewer"
+    assert not difference.is_indirect, "a changed line takes part, if in the other direction"
 
 
 def test_a_changed_line_that_took_everything_over_from_others_is_not_called_indirect() -> None:

@@ -45,3 +45,10 @@ def test_more_processes_or_threads_are_said(before: Profile, after: Profile, sen
 
 def test_a_few_threads_more_of_a_runtime_are_not_worth_a_sentence() -> None:
     assert explain(made(threads=20), made(threads=23)).remarks == ()
+
+
+def test_the_threads_of_a_runtime_that_starts_them_when_it_likes_are_not_said() -> None:
+    before, after = made(threads=2), made(threads=4)
+    go_frames = (*after.frames, Frame(function="runtime.mallocgc", module="/srv/program"))
+    assert explain(before, after).remarks
+    assert explain(before, after.model_copy(update={"frames": go_frames})).remarks == ()
