@@ -266,7 +266,7 @@ def _quote_writer(text: str) -> str:
 def _parse_arguments(
     words: Sequence[str], folder: PurePosixPath, finder: _FileFinder, writer: str
 ) -> DocumentedCommand | None:
-    """Return the arguments of a command with the paths of its files; None if it cannot be executed as it stands.
+    """Return the arguments of a command with the paths of its files; None if it cannot be executed without a change.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class _Option(Struct, frozen=True):
     name
         Its longest kind of name. A long name says more in a workload file.
     separator
-        What stands before its value.
+        What precedes its value.
     """
 
     name: str

@@ -229,8 +229,8 @@ class Difference(Strict):
     """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
     None if a changed line explains as much of the difference itself, or if no such definition is known."""
     other_change: Line = ""
-    """What the change alters besides source code, or that it alters no code, as a sentence; empty if code explains the
-    difference, or if nothing else is altered."""
+    """A sentence on what the change alters, if none of its code explains the difference; empty otherwise, or if
+    there is nothing to add."""
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

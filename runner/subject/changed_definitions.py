@@ -118,7 +118,7 @@ def _find_changed_names(
     places: dict[str, _Place] = {}
     functions: set[str] = set()
     others: set[str] = set()
-    # A definition that the change moves is where it stands now.
+    # Removed lines come last, so that a moved definition is found where it is after the change.
     for changed_range in sorted(changed_ranges, key=lambda changed_range: changed_range.is_removed):
         is_source = reader.is_source(changed_range.file)
         if not is_source and len(changed_range.numbers) > _MAX_LINES_OF_SETTINGS:

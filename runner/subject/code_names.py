@@ -35,7 +35,7 @@ _KEYWORDS = frozenset(
     | {"enum", "union", "type", "var", "let", "const", "static", "new", "delete", "await", "yield", "throw", "case"}
     | {"go", "defer", "map", "chan", "async", "impl", "use", "mod", "package", "namespace", "template", "operator"}
 )
-"""Words of programming languages that can be in the place of a name, but are none."""
+"""Words of programming languages that are not names, but can be where names are expected."""
 _NO_HEADER = re.compile(r"\s*(?:$|[{})\]*]|//|#\s*\w|@|(?:public|private|protected)\b[^()]*:\s*$|namespace\b)")
 """Lines that are no headers, although they are less indented: a brace, a comment, a directive, an access label."""
 _ARGUMENTS = re.compile(r"<[^<>]*>")

@@ -19,7 +19,7 @@ _HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".hxx")
 _COMPILERS = {"cc": "cc", "gcc": "cc", "clang": "cc", "c++": "c++", "g++": "c++", "clang++": "c++"}
 """The compilers that documents name, and those that every host has instead."""
 _PROMPT = re.compile(r"^[\s/*#;]*(?:[$%>]\s+)?")
-"""What stands before a command in a document or in a comment."""
+"""What can precede a command in a document or in a comment."""
 _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=[\w./+-]*")
 _OPTIONS = ("-g", "-O2")
 """Options before those of a document, which may name another level of optimization."""

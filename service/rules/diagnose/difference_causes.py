@@ -87,8 +87,8 @@ _MIN_COUNTS = 3
 _MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
 _MIN_REQUESTED_FAULTS = 16
-"""The line that requests memory is named for at least so many faults: a few pages more of the heap can have been
-requested by any line."""
+"""The line that requests memory is named only for at least this many faults: any line may have requested a few more
+pages of the heap."""
 NEAREST_CHANGE = "Of the changed lines,"
 """The beginning of the remark on the changed line nearest to the one that faults."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*(?: \(deleted\))?$")

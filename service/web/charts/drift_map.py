@@ -174,7 +174,7 @@ class DrawnMap:
 
     @property
     def has_settings(self) -> bool:
-        """Whether a line stands where settings changed."""
+        """Whether the map has a line or a callout for changed settings."""
         return bool(self.setting_lines) or any(callout.kind == "setting" for callout in self.callouts)
 
 

@@ -21,7 +21,7 @@ class SettingsChange(NamedTuple):
 def group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> list[SettingsChange]:
     """Return the changes of settings, starting with the one that moved the most series.
 
-    A change stands in the column in which the settings have their new values for the first time. An event that names no
+    A change is in the column in which the settings have their new values for the first time. An event that names no
     changed setting is left out.
     """
     events_by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
