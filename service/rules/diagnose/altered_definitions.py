@@ -269,7 +269,8 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
-        other_change = _describe_other_changes(request, is_explained=is_explained)
+        is_related = changed_place is not None or difference.is_indirect or remarks != difference.remarks
+        other_change = _describe_other_changes(request, is_explained=is_explained, is_related=is_related)
         return difference.model_copy(
             update={"other_change": other_change, **({"remarks": remarks} if other_change else {})}
         )
@@ -317,8 +318,16 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
     return abs(changed_place.faults) >= (2 if is_on_many_stacks else _MIN_DIRECT_SHARE) * faults
 
 
-def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool) -> str:
-    """Return a sentence on what a change alters besides code; empty if its code explains the difference."""
+def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool, is_related: bool) -> str:
+    """Return a sentence on what a change alters besides code; empty if its code explains the difference.
+
+    Parameters
+    ----------
+    is_explained
+        Whether a changed line explains the difference.
+    is_related
+        Whether something is already said about the changed lines. If not, the sentence names their files.
+    """
     if request.is_cosmetic:
         return "The change alters nothing but comments, spaces and names, so its code does the same as before."
     if is_explained:
@@ -329,13 +338,22 @@ def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool) ->
     if has_source:
         # A change of code often comes with one of the build, which says nothing about the difference.
         others = [file for file in others if not (is_test_file(file.file) or is_build_file(file.file))]
-    if not others:
-        return _describe_definitions(request.changed_definitions)
-    names = [_describe_file(file) for file in others[:_MAX_NAMED_FILES]]
-    if len(others) > len(names):
-        names.append(format_count(len(others) - len(names), "other file"))
-    start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
-    return f"{start} {join_words(names)}."[:MAX_LINE_CHARACTERS]
+    if others:
+        start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
+        return f"{start} {_join_names([*map(_describe_file, others)])}."[:MAX_LINE_CHARACTERS]
+    sources = [file for file in files if is_source_file(file.file) and not is_test_file(file.file)]
+    sentence = _describe_definitions(request.changed_definitions)
+    if sentence or is_related or not sources:
+        return sentence
+    names = [shorten_source_path(file.file) for file in sources]
+    return f"No changed line of {_join_names(names)} is known to take part."[:MAX_LINE_CHARACTERS]
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Return the first names of files, and how many others there are."""
+    n_others = len(names) - _MAX_NAMED_FILES
+    others = [format_count(n_others, "other file")] if n_others > 0 else []
+    return join_words([*names[:_MAX_NAMED_FILES], *others])
 
 
 def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:

@@ -132,6 +132,15 @@ def test_beside_source_code_other_files_are_named_only_if_no_code_explains_the_d
     assert explained.other_change == ""
 
 
+def test_the_files_of_a_change_are_named_if_none_of_its_lines_is_known_to_take_part() -> None:
+    names = ("lib/utils.py", "lib/types.py", "tests/test_utils.py")
+    files = tuple(ChangedFile(file=name, bytes_before=9, bytes_after=9) for name in names)
+    difference = explain(*grown(), lines=dict.fromkeys(names, ((1, 1),)), files=files)
+    assert difference.other_change == "No changed line of lib/utils.py and lib/types.py is known to take part."
+    near = explain(*grown(), lines={"src/table.c": ((99, 99),)}, files=FILES)
+    assert near.other_change == "", "the nearest changed line is named"
+
+
 def test_a_change_of_comments_and_names_alone_is_said_to_be_one() -> None:
     difference = explain(*grown(), lines={}, files=(), is_cosmetic=True)
     sentence = "The change alters nothing but comments, spaces and names, so its code does the same as before."
