@@ -1,4 +1,4 @@
-"""Decides by the name of a file whether it contains source code, build instructions, tests or text for people."""
+"""Decides by the path of a file what it is for: source code, the build, text for people, or only development."""
 
 import re
 
@@ -18,7 +18,11 @@ _BUILD = re.compile(
 _PROSE = re.compile(
     r"\.(?:md|rst|adoc|texi|[1-9])$|(?:^|/)(?:docs?/|README|LICEN[CS]E|COPYING|CHANGE|NEWS|AUTHORS|\.git)", re.I
 )
-_TEST = re.compile(r"(?:^|/)_?(?:tests?|testdata|specs?|fixtures)/", re.IGNORECASE)
+_AUXILIARY = re.compile(
+    r"(?:^|/)_?(?:tests?|testdata|specs?|fixtures|fuzz(?:ing)?|bench(?:es|marks?)?|examples?|demos?|ide|\.[^/]+)/|"
+    r"(?:^|/)\.[^/]+$",
+    re.IGNORECASE,
+)
 
 
 def is_source_file(file: str) -> bool:
@@ -31,9 +35,9 @@ def is_build_file(file: str) -> bool:
     return _BUILD.search(file) is not None
 
 
-def is_test_file(file: str) -> bool:
-    """Return whether a file belongs to the tests of a program, judging by its folder."""
-    return _TEST.search(file) is not None
+def is_auxiliary_file(file: str) -> bool:
+    """Return whether a file belongs to tests, benchmarks, examples or the developers' tools, judging by its path."""
+    return _AUXILIARY.search(file) is not None
 
 
 def is_prose_file(file: str) -> bool:

@@ -27,7 +27,7 @@ from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import COMPILED_MODULE, Profile
 from runner.contract.profile_difference import FunctionKey, FunctionLine, pair_function_lines
-from runner.contract.source_files import is_build_file, is_prose_file, is_source_file, is_test_file
+from runner.contract.source_files import is_auxiliary_file, is_build_file, is_prose_file, is_source_file
 from runner.contract.word_list import join_words
 from service.rules.diagnose.calling_lines import (
     compare_calling_lines,
@@ -337,11 +337,11 @@ def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool, is
     has_source = len(others) < len(files)
     if has_source:
         # A change of code often comes with one of the build, which says nothing about the difference.
-        others = [file for file in others if not (is_test_file(file.file) or is_build_file(file.file))]
+        others = [file for file in others if not (is_auxiliary_file(file.file) or is_build_file(file.file))]
     if others:
         start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
         return f"{start} {_join_names([*map(_describe_file, others)])}."[:MAX_LINE_CHARACTERS]
-    sources = [file for file in files if is_source_file(file.file) and not is_test_file(file.file)]
+    sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
     sentence = _describe_definitions(request.changed_definitions)
     if sentence or is_related or not sources:
         return sentence
