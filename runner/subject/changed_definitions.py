@@ -245,19 +245,13 @@ def _remove_comments(line: str) -> str:
     return _COMMENT.sub("", line)
 
 
-def group_sites(text: str, names: Sequence[str], pattern: re.Pattern[str]) -> Sites:
-    """Return the lines that ``git grep`` found, by the names that they contain.
-
-    Parameters
-    ----------
-    pattern
-        Matches a line of the output; its groups are the file, the number and the text.
-    """
-    sites: defaultdict[str, list[Site]] = defaultdict(list)
+def group_sites(sites: Iterable[Site], names: Sequence[str]) -> Sites:
+    """Return lines, cut to the length of code, by the names that they contain as words."""
+    sites_by_name: defaultdict[str, list[Site]] = defaultdict(list)
     wanted = frozenset(names)
-    for match in filter(None, map(pattern.fullmatch, text.split("\n"))):
-        text_of_line = match[3][:MAX_CODE_CHARACTERS]
-        words = {*re.findall(r"[\w.-]+", text_of_line), *re.findall(r"\w+", text_of_line)}
+    for site in sites:
+        text = site.text[:MAX_CODE_CHARACTERS]
+        words = {*re.findall(r"[\w.-]+", text), *re.findall(r"\w+", text)}
         for name in wanted & words:
-            sites[name].append(Site(match[1], int(match[2]), text_of_line))
-    return sites
+            sites_by_name[name].append(Site(site.file, site.line, text))
+    return sites_by_name

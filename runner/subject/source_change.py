@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +28,14 @@ from runner.contract.diagnosis import (
 from runner.contract.profile import Profile
 from runner.contract.source_files import is_source_file
 from runner.errors import FaultwatchError
-from runner.subject.changed_definitions import ChangedRange, FileReader, Sites, find_changed_definitions, group_sites
+from runner.subject.changed_definitions import (
+    ChangedRange,
+    FileReader,
+    Site,
+    Sites,
+    find_changed_definitions,
+    group_sites,
+)
 from runner.subject.code_tokens import (
     MAX_CODE_CHARACTERS,
     blank_comments,
@@ -128,15 +135,13 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
         files = _list_files(repository, base, head)
     except GitError:
         return SourceChange()
-    read_before, read_after = (_CommitFiles(repository, commit).read for commit in (base, head))
+    before, after = (_CommitFiles(repository, commit) for commit in (base, head))
     hunks = list(_iterate_hunks(text.split("\n")))
-    altering_hunks = _leave_out_cosmetic_hunks(hunks, read_before, read_after)
+    altering_hunks = _leave_out_cosmetic_hunks(hunks, before, after)
     change = _build_change(altering_hunks)
-    reader = FileReader(
-        cache(lambda file: _list_code(file, read_after(file))), partial(_find_sites, repository, head), is_source_file
-    )
+    reader = FileReader(after.list_code, partial(_find_sites, repository, head), is_source_file)
     is_small = len(change.lines) <= _MAX_READ_FILES
-    ranges = [_build_range(hunk, read_before, read_after) for hunk in altering_hunks] if is_small else []
+    ranges = [_build_range(hunk, before, after) for hunk in altering_hunks] if is_small else []
     files_without_hunks = {file.file for file in files} - {hunk.file for hunk in hunks}
     altered_files = files_without_hunks | {hunk.file for hunk in altering_hunks}
     return replace(
@@ -148,19 +153,16 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
     )
 
 
-def _build_range(hunk: _Hunk, read_before: Callable[[str], str], read_after: Callable[[str], str]) -> ChangedRange:
+def _build_range(hunk: _Hunk, before: _CommitFiles, after: _CommitFiles) -> ChangedRange:
     """Return the lines of a hunk after the commit, or those that it only removed."""
     is_removed = not hunk.added_range[1]
     first, count = hunk.removed_range if is_removed else hunk.added_range
-    text = (read_before if is_removed else read_after)(hunk.file)
-    lines = _list_code(hunk.file, text)
+    lines = (before if is_removed else after).list_code(hunk.file)
     numbers = tuple(number for number, line in enumerate(lines[first : first + count], start=first + 1) if line)
     return ChangedRange(hunk.file, lines, numbers, hunk.range[0], is_removed=is_removed)
 
 
-def _leave_out_cosmetic_hunks(
-    hunks: Sequence[_Hunk], read_before: Callable[[str], str], read_after: Callable[[str], str]
-) -> list[_Hunk]:
+def _leave_out_cosmetic_hunks(hunks: Sequence[_Hunk], before: _CommitFiles, after: _CommitFiles) -> list[_Hunk]:
     """Return the hunks without those that differ only in comments, spaces and names."""
     hunks_by_file: defaultdict[str, list[_Hunk]] = defaultdict(list)
     for hunk in hunks:
@@ -170,7 +172,7 @@ def _leave_out_cosmetic_hunks(
     remaining: list[_Hunk] = []
     for file, own_hunks in hunks_by_file.items():
         remaining += (
-            _select_altering_hunks(own_hunks, read_before(file), read_after(file))
+            _select_altering_hunks(own_hunks, before.read(file), after.read(file))
             if is_source_file(file)
             else own_hunks
         )
@@ -198,11 +200,6 @@ def _join_tokens(lines: Sequence[Sequence[str]], lines_range: tuple[int, int]) -
     return tuple(token for line in lines[first : first + count] for token in line)
 
 
-def _list_code(file: str, text: str) -> list[str]:
-    """Return the lines of a file without comments; the ends of lines that are too long for code are cut off."""
-    return [line[:MAX_CODE_CHARACTERS] for line in blank_comments(file, text)]
-
-
 class _CommitFiles:
     """Reads files of a commit: each only once, and at most :data:`_MAX_READ_FILES` of them."""
 
@@ -210,6 +207,7 @@ class _CommitFiles:
         self._repository = repository
         self._commit = commit
         self._texts: dict[str, str] = {}
+        self._code: dict[str, list[str]] = {}
 
     def read(self, file: str) -> str:
         """Return the text of a file; empty if there is none, if it is too large, or if too many files were read."""
@@ -218,6 +216,12 @@ class _CommitFiles:
                 return ""
             self._texts[file] = self._read_text(file)
         return self._texts[file]
+
+    def list_code(self, file: str) -> list[str]:
+        """Return the lines of a file without comments; the ends of lines that are too long for code are cut off."""
+        if file not in self._code:
+            self._code[file] = [line[:MAX_CODE_CHARACTERS] for line in blank_comments(file, self.read(file))]
+        return self._code[file]
 
     def _read_text(self, file: str) -> str:
         blob = f"{self._commit}:{file}"
@@ -255,11 +259,7 @@ def _read_size(repository: Repository, blob: str) -> int:
 def _find_sites(repository: Repository, commit: str, names: Sequence[str]) -> Sites:
     """Return the lines of a commit that contain each of some names as a word."""
     patterns = [option for name in names for option in ("-e", name)]
-    try:
-        text = repository.git("grep", "-n", "-z", "-I", "-w", "-F", *patterns, commit, "--", decode_paths=True)
-    except FaultwatchError:
-        return {}  # No line contains them.
-    return group_sites(text, names, _SITE)
+    return group_sites(_search_lines(repository, commit, "-w", "-F", *patterns), names)
 
 
 def _add_caller_sites(repository: Repository, commit: str, calls: Sequence[ChangedCall]) -> Iterator[ChangedCall]:
@@ -268,16 +268,22 @@ def _add_caller_sites(repository: Repository, commit: str, calls: Sequence[Chang
     sites: defaultdict[str, list[CallSite]] = defaultdict(list)
     if 0 < len(functions) <= _MAX_SEARCHED_FUNCTIONS:
         pattern = rf"\b({'|'.join(functions)})[[:space:]]*\("
-        try:
-            text = repository.git("grep", "-n", "-z", "-I", "-E", "-e", pattern, commit, "--", decode_paths=True)
-        except FaultwatchError:
-            text = ""  # No line calls them.
-        for match in filter(None, map(_SITE.fullmatch, text.split("\n"))):
-            for function in set(_CALL.findall(_COMMENT.sub("", match[3]))):
-                sites[function].append(CallSite(file=match[1], line=int(match[2])))
+        for site in _search_lines(repository, commit, "-E", "-e", pattern):
+            for function in set(_CALL.findall(_COMMENT.sub("", site.text))):
+                sites[function].append(CallSite(file=site.file, line=site.line))
     for call in calls:
         caller_sites = tuple(sites[call.caller])
         yield call.model_copy(update={"caller_sites": caller_sites}) if len(caller_sites) <= MAX_CALL_SITES else call
+
+
+def _search_lines(repository: Repository, commit: str, *options: str) -> Iterator[Site]:
+    """Yield the lines of a commit that ``git grep`` finds with some options."""
+    try:
+        text = repository.git("grep", "-n", "-z", "-I", *options, commit, "--", decode_paths=True)
+    except FaultwatchError:
+        return  # No line matches.
+    for match in filter(None, map(_SITE.fullmatch, text.split("\n"))):
+        yield Site(match[1], int(match[2]), match[3])
 
 
 def parse_source_change(text: str) -> SourceChange:
