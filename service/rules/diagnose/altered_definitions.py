@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -95,22 +95,27 @@ class _LinkedUse(NamedTuple):
     use: Use
 
 
-class _LineGrowths(NamedTuple):
-    """By how many faults each line of the program changed; positive in the direction of the whole difference.
+_Key = tuple[str, int | str]
+"""A file, and the number of a line in it or the name of a function in it."""
+
+
+class _Growths(NamedTuple):
+    """By how many faults lines and functions of the program changed; positive in the direction of the whole difference.
 
     Attributes
     ----------
     own
-        The faults of the line itself.
+        The faults of the line, or of the lines of the function, themselves.
     outside_allocators
-        The same, with those of the allocators that the line calls.
+        The same, with those of the allocators that the lines call.
     calling
-        The faults of the line and of all that it calls, and the mean number of frames outside of it.
+        For each line of the program, or each of the function: the faults of the line and of all that it calls, and the
+        mean number of frames outside of it.
     """
 
-    own: Sequence[tuple[FunctionLine, int]]
-    outside_allocators: Sequence[tuple[FunctionLine, int]]
-    calling: Sequence[tuple[FunctionLine, int, float]]
+    own: Counter[_Key]
+    outside_allocators: Counter[_Key]
+    calling: Mapping[_Key, Sequence[tuple[int, float]]]
 
 
 def find_altered_definition(
@@ -139,7 +144,7 @@ def find_altered_definition(
     if not definitions or not growth:
         return None, 0
     sign = -1 if growth < 0 else 1
-    linked_uses = _list_linked_uses(definitions, _measure_line_growths(profiles, sign), sign * n_given_back)
+    linked_uses = _list_linked_uses(definitions, _measure_growths(profiles, sign), sign * n_given_back)
     largest_growth = max((linked.link.growth for linked in linked_uses), default=0)
     least_growth = max(1, _MIN_SHARE * abs(growth), _MIN_INNER_SHARE * largest_growth)
     large_uses = [linked for linked in linked_uses if linked.link.growth >= least_growth]
@@ -153,18 +158,33 @@ def find_altered_definition(
     return _build_altered_definition(definition, next(iter(definition.uses), None), is_only=True), 0
 
 
-def _measure_line_growths(profiles: tuple[Profile, Profile], sign: int) -> _LineGrowths:
+def _measure_growths(profiles: tuple[Profile, Profile], sign: int) -> _Growths:
     own = [(place, sign * change.growth) for place, change in compare_innermost_lines(profiles)]
     in_runtime = [(place, sign * n_faults) for place, n_faults in _compare_lines_in_runtime(profiles)]
-    return _LineGrowths(
-        [*own, *in_runtime],
-        [(place, sign * change.growth) for place, change in compare_lines_outside_allocators(profiles)],
-        [(place, sign * change.growth, depth) for place, change, depth in compare_calling_lines(profiles)],
-    )
+    outside = [(place, sign * change.growth) for place, change in compare_lines_outside_allocators(profiles)]
+    calling: defaultdict[_Key, list[tuple[int, float]]] = defaultdict(list)
+    for place, change, depth in compare_calling_lines(profiles):
+        for key in _list_keys(place):
+            calling[key].append((sign * change.growth, depth))
+    return _Growths(_sum_growths([*own, *in_runtime]), _sum_growths(outside), calling)
+
+
+def _sum_growths(line_growths: Iterable[tuple[FunctionLine, int]]) -> Counter[_Key]:
+    growths: Counter[_Key] = Counter()
+    for place, growth in line_growths:
+        for key in _list_keys(place):
+            growths[key] += growth
+    return growths
+
+
+def _list_keys(place: FunctionLine) -> tuple[_Key, _Key]:
+    """Return the keys of a line, and of its function, after the change."""
+    file, function = place.function_key.file, place.function_key.function
+    return (file, place.line_after), (file, _get_own_name(function))
 
 
 def _list_linked_uses(
-    definitions: Sequence[ChangedDefinition], growths: _LineGrowths, n_given_back: int
+    definitions: Sequence[ChangedDefinition], growths: _Growths, n_given_back: int
 ) -> list[_LinkedUse]:
     """Return the uses of definitions, each once for each link to the difference.
 
@@ -182,7 +202,7 @@ def _list_linked_uses(
     return linked_uses
 
 
-def _list_links(use: Use, growths: _LineGrowths, *, any_line_may_call: bool) -> Iterator[_Link]:
+def _list_links(use: Use, growths: _Growths, *, any_line_may_call: bool) -> Iterator[_Link]:
     """Yield the links of a use to the difference.
 
     Parameters
@@ -190,24 +210,13 @@ def _list_links(use: Use, growths: _LineGrowths, *, any_line_may_call: bool) -> 
     any_line_may_call
         Whether what other lines of the function call is linked to the use as well.
     """
-    for line_growths in (growths.own, growths.outside_allocators):
-        yield _Link(_Strength.LINE, 0, _sum_growth(line_growths, lambda place: _is_at_line(place, use)))
-        yield _Link(_Strength.FUNCTION, 0, _sum_growth(line_growths, lambda place: _is_in_function(place, use)))
-    for place, growth, depth in growths.calling:
-        if _is_at_line(place, use) or (any_line_may_call and _is_in_function(place, use)):
+    line_key, function_key = (use.file, use.line), (use.file, use.function)
+    for sums in (growths.own, growths.outside_allocators):
+        yield _Link(_Strength.LINE, 0, sums[line_key])
+        yield _Link(_Strength.FUNCTION, 0, sums[function_key])
+    for key in (line_key, function_key) if any_line_may_call else (line_key,):
+        for growth, depth in growths.calling.get(key, ()):
             yield _Link(_Strength.CALLS, depth, growth)
-
-
-def _sum_growth(line_growths: Sequence[tuple[FunctionLine, int]], is_meant: Callable[[FunctionLine], bool]) -> int:
-    return sum(growth for place, growth in line_growths if is_meant(place))
-
-
-def _is_at_line(place: FunctionLine, use: Use) -> bool:
-    return (place.function_key.file, place.line_after) == (use.file, use.line)
-
-
-def _is_in_function(place: FunctionLine, use: Use) -> bool:
-    return place.function_key.file == use.file and _get_own_name(place.function_key.function) == use.function
 
 
 def _get_own_name(function: str) -> str:
