@@ -100,7 +100,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
     is_reset_needed = was_reset_needed or was_killed or _has_changed_services(answer.text)
     _record_pyperf_reset(host, is_needed=is_reset_needed)
     fix_report.failed += [
-        f"{name}: `pyperf system tune` did not fix it"
+        f"{name}: `pyperf system tune` did not fix it; run it as root to see its errors"
         for name in tuned_names
         if PYPERF_FIXES[name](host).status is CheckStatus.WARNING
     ]

@@ -23,6 +23,7 @@ _FILES_PER_COPY = 200
 _MAX_ROUNDS = 20
 """How many times a tree is compared. The files in an unreadable folder are seen only after its mode is restored, so one
 more round is needed for each unreadable folder within another."""
+_KEEP_HINT = "let the program write elsewhere, or name the files that may stay changed: [run] keep"
 _PERMISSION_BITS = 0o7777
 """The bits of a file's mode without those of its type."""
 
@@ -84,7 +85,7 @@ class TreeRestorer:
             return []
         except OSError as error:
             raise FaultwatchError(
-                f"the changes that an execution made in {self._tree} cannot be undone: {error.strerror}"
+                f"the changes that an execution made in {self._tree} cannot be undone: {error.strerror}", _KEEP_HINT
             ) from None
 
     def describe(self, missed_paths: Iterable[str] = ()) -> str:
@@ -135,7 +136,7 @@ class TreeRestorer:
                 break
             restored_paths.extend(self._undo_changes(changes))
         else:
-            raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone")
+            raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone", _KEEP_HINT)
         if not self.changes:  # Only files that may stay have changed.
             self._is_settled = True
             self._built_states = {}
@@ -261,4 +262,7 @@ def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
     )
     if result.returncode:
         # The message of cp is not quoted, because it contains names that a program has chosen.
-        raise FaultwatchError(f"files that an execution has changed cannot be restored in {target}")
+        raise FaultwatchError(
+            f"files that an execution has changed cannot be restored in {target}",
+            "check that this folder is writable and its disk has free space",
+        )
