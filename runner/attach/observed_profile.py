@@ -147,7 +147,7 @@ class ProfileBuilder(Struct):
             return None, None
         calls, calls_end = self._read_calls()
         complete_anatomy = self._build_anatomy(timed_recording, calls, calls_end)
-        self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
+        self.remarks.append(_describe_recorded_faults(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         sampled_recording = self.recordings.sampled_recording
         if sampled_recording and sampled_recording.seconds >= timed_recording.seconds:
@@ -370,7 +370,7 @@ def _build_census(calls: Iterable[Traced]) -> Census:
     return builder.build_census()
 
 
-def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
+def _describe_recorded_faults(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
     """Return how many faults the tables are based on, and whether faults are missing because perf missed threads."""
     recorded = f"{anatomy.recorded:,} fault" if anatomy.recorded == 1 else f"{anatomy.recorded:,} faults"
     verb = "was" if anatomy.recorded == 1 else "were"

@@ -177,7 +177,7 @@ class CountedProgram:
         if launcher_result.status is None or ending is None:
             return launcher_result.problem or "vanished"
         if not ending.status:  # Otherwise the program's own failure says more than the processes that it left behind.
-            outlived = self.launch.describe_outlived()
+            outlived = self.launch.describe_outliving_processes()
             if outlived:
                 return outlived
         # Use the wording of ProgramResult, which depends only on the status, so the output is left empty.

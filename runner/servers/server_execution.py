@@ -319,7 +319,7 @@ class ServerExecution:
         launch = self._counted_program.launch
         if launch.ending is not None:
             # Processes that outlive the server are a problem even if it exited as expected.
-            outlived = launch.describe_outlived()
+            outlived = launch.describe_outliving_processes()
             if outlived:
                 problem = outlived
             elif self._is_expected_exit_status(launch.ending.status):

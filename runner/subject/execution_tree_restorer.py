@@ -77,7 +77,7 @@ class TreeRestorer:
             self._is_settled = not is_first
             return []
         try:
-            restored_paths = self._undo_all()
+            restored_paths = self._undo_all_changes()
             self._is_settled = self._is_settled and not is_first
             return restored_paths
         except TreeTooLarge:  # :meth:`describe` reports this.
@@ -120,7 +120,7 @@ class TreeRestorer:
             self._built_states |= {path: state for path, state in later_states.items() if not state.is_folder}
         return True
 
-    def _undo_all(self) -> list[Path]:
+    def _undo_all_changes(self) -> list[Path]:
         """Undo changes until there are none, and return the paths of the restored files.
 
         Raises
@@ -170,7 +170,7 @@ class TreeRestorer:
         """Restore files and whole folders; then restore the times of their parent folders."""
         assert self._kept_copy is not None
         if missing_paths:
-            self._kept_copy.require_undamaged()
+            self._kept_copy.require_undamaged_copy()
         paths = missing_paths
         if any(self._built_states[path].is_folder for path in missing_paths):
             paths = _add_paths_below(missing_paths, self._built_states)

@@ -56,7 +56,7 @@ class KeptCopy(Struct, frozen=True):
         """Return whether a tree is in the state in which it was built or last restored."""
         return self.record is not None and _find_fingerprint(tree, self.record.ignored) == self.record.tree
 
-    def require_undamaged(self) -> None:
+    def require_undamaged_copy(self) -> None:
         """Check that the copy has not been changed.
 
         Raises

@@ -18,7 +18,7 @@ from runner.profile.stack_folding import (
     FrameTable,
     count_stacks,
     distribute_over_stacks,
-    expand_inlined,
+    expand_inlined_frames,
     sum_blocked_time,
 )
 from runner.profile.strace_recording import parse_calls
@@ -74,4 +74,4 @@ def opened(_: Path) -> Iterator[Attempt]:
 
 
 def _frame(place: CodePlace, lines: tuple[SourceLine, ...]) -> Frame:
-    return expand_inlined(ScriptFrame(place.offset, place.function, place.module), lines)[0]
+    return expand_inlined_frames(ScriptFrame(place.offset, place.function, place.module), lines)[0]
