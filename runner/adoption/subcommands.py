@@ -94,7 +94,7 @@ def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable
         The commands that passed a file to the program.
     """
     prefix = f"{start_command} "
-    runs_with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.needs_failures]
+    runs_with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.is_fallback]
     names = list_subcommands(help_text)
     benchmark_runs = [RunProposal(f"{prefix}{name}") for name in names if name in _BENCHMARKS]
     return benchmark_runs + [

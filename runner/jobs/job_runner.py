@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from runner.contract.job import Backend, Claim, Job, Lease, Outcome, Question
 from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
 from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service

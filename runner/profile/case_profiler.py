@@ -43,7 +43,6 @@ from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
 from runner.profile.memory_calls import MemoryCalls
-from runner.profile.memory_system_calls import find_call_numbers
 from runner.profile.missing_names_and_callers import (
     describe_functions_without_lines,
     describe_missing_callers,
@@ -52,6 +51,7 @@ from runner.profile.missing_names_and_callers import (
 )
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
+from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import (
     ADDRESS_FIELDS,

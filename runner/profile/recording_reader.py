@@ -14,7 +14,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.perf_binary import REPORT_HINT, get_perf_program, run_tool
-from runner.profile.memory_system_calls import find_call_numbers
+from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")

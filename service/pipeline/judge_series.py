@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from service.pipeline.drift_facts import DriftFacts
-from service.rules.series.describe_drift import build_drifts
+from service.rules.series.build_drifts import build_drifts
 from service.rules.series.find_drifts import Baselines, SeriesDrift, find_drifts, is_exact_count
 from service.rules.series.noise_floor import calibrate_floor
 from service.rules.series.point_order import Trend

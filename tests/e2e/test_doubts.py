@@ -17,7 +17,7 @@ from runner.cli.measuring_setup import create_host_turn
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable_host
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.reporting.client import Service
 from runner.reporting.embedded_service import connect_to_service
 from runner.reporting.spool import Spool

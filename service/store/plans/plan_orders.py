@@ -12,7 +12,7 @@ from runner.contract import Outcome, PlanRequest
 from service.rules.plan.cross_measured_runs import list_dividing_runs
 from service.rules.plan.reruns import build_drift_end, list_newest_drifts_in_doubt
 from service.rules.plan.run_plan import Orders
-from service.rules.series.describe_drift import REPEATING_RULES
+from service.rules.series.build_drifts import REPEATING_RULES
 from service.schemas.history import Cause, Drift
 from service.store import shared_rows
 from service.store.events import cross_measurements

@@ -11,7 +11,7 @@ from runner.contract.profile import Frame
 from runner.errors import FaultwatchError
 from runner.profile.anatomy import AnatomyBuilder, CodePlace
 from runner.profile.fault_access import FaultAccess
-from runner.profile.memory_system_calls import find_call_numbers
+from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import (

@@ -1,4 +1,4 @@
-"""Describes the drifts of a series in words and numbers: what moved, where, the evidence, and the price."""
+"""Builds the documents of a series' drifts, in words and numbers: what moved, where, the evidence, and the price."""
 
 from __future__ import annotations
 
