@@ -36,15 +36,13 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
         return ProofState.OPEN, verdict.sentence
     # The change that merged branches brought in is not the culprit's own change.
     own_change = verdict.change - culprit.branch_change
-    if _counts_as_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
+    has_changed = own_change != 0 and _counts_as_difference(verdict, culprit)
+    if has_changed and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
-    has_opposite_sign = _counts_as_difference(verdict, culprit) and own_change != 0
-    result = "a change in the opposite direction" if has_opposite_sign else "no change"
+    result = "a change in the opposite direction" if has_changed else "no change"
     unit = get_metric(metric_name).unit
-    before, after = (
-        format_quantity(culprit.before, unit, culprit.after),
-        format_quantity(culprit.after, unit, culprit.before),
-    )
+    before = format_quantity(culprit.before, unit, culprit.after)
+    after = format_quantity(culprit.after, unit, culprit.before)
     sentence = (
         f"The search measured {before} before the commit and {after} after it. The interleaved measurement shows "
         f"{result}."

@@ -399,41 +399,27 @@ class _ExactSearch:
         A gap consists of two commits whose levels differ; it is open while commits inside it have to be measured. Its
         suspects are the commits that the newer end contains, but not the older one.
         """
-        # Divide a very large gap along one line, on which the tested suspects are cheap to count.
+        # Step 1: divide a very large gap along one line, on which the tested suspects are cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES:
             n_tested_by_commit = self._count_tested_on_line(old_end, new_end, suspects)
             if n_tested_by_commit:
                 return self._open_gap(suspects, n_tested_by_commit)
-        # Culprits within measured branches explain the gap if their changes add up to its difference.
-        innocent_commits = self._innocent_commits
-        references = BranchReferences(
-            self.graph,
-            old_end,
-            suspects,
-            self.values.keys(),
-            innocent_commits=innocent_commits,
-            known_effects=innocent_commits | self._sole_candidates,
-        )
+        # Step 2: culprits within measured branches explain the gap if their changes add up to its difference.
+        references = self._collect_references(old_end, suspects)
         is_complete, cleared_commits = self._explain_branches(new_end, suspects, references)
         expected_level = self._get_level_of_gap(old_end) + self._sum_effects(suspects)
         is_rest_small = not self.do_differ(expected_level, self._get_level_of_gap(new_end))
         if not is_complete or (is_rest_small and self._do_levels_differ(old_end, new_end)):
             return is_complete
-        # Otherwise measure the suspects that can be compared.
-        remaining_suspects = suspects & ~cleared_commits
-        innocent_commits = self._innocent_commits
-        # If the newer end counts as innocent although the ends differ, changes cancel each other somewhere, so the
-        # agreement of two levels does not clear any commit.
-        is_end_innocent = innocent_commits >> self.graph.index_of[new_end] & 1
-        if not is_end_innocent:
-            remaining_suspects &= ~innocent_commits | self._failed_bits
+        # Step 3: otherwise measure the suspects that can be compared.
+        remaining_suspects = self._drop_innocent_suspects(new_end, suspects & ~cleared_commits)
         n_tested_by_commit = self._count_tested_by_commit(new_end, remaining_suspects, references)
         if n_tested_by_commit:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
         if is_rest_small:
             return True
-        # If none can be compared, measure the commit that makes the most suspects comparable, or else the parents of
-        # the newer end.
+        # Step 4: if none can be compared, measure the commit that makes the most suspects comparable, or else the
+        # parents of the newer end.
         useful_commit = references.choose_most_useful_commit(
             remaining_suspects, lambda commit: commit not in self.failed_commits and self._find_level(commit) is None
         )
@@ -445,9 +431,49 @@ class _ExactSearch:
         if commits_to_measure:
             self.required_commits += commits_to_measure
             return False
-        # If nothing is left to measure, name the newer end, with the commits that cannot be distinguished from it. If
-        # the end may have changed nothing itself, cleared suspects are candidates as well.
+        # Step 5: if nothing is left to measure, name the newer end.
+        self.culprits[new_end] = self._build_culprit(old_end, new_end, suspects, remaining_suspects, cleared_commits)
+        return True
+
+    def _collect_references(self, old_end: str, suspects: int) -> BranchReferences:
+        """Return the measured commits with which commits of branches inside a gap can be compared."""
+        innocent_commits = self._innocent_commits
+        return BranchReferences(
+            self.graph,
+            old_end,
+            suspects,
+            self.values.keys(),
+            innocent_commits=innocent_commits,
+            known_effects=innocent_commits | self._sole_candidates,
+        )
+
+    def _drop_innocent_suspects(self, new_end: str, suspects: int) -> int:
+        """Return the suspects of a gap without the commits that two measured commits with one level clear.
+
+        If the newer end counts as innocent although the ends differ, changes cancel each other somewhere, so the
+        agreement of two levels does not clear any commit.
+        """
+        innocent_commits = self._innocent_commits
+        if innocent_commits >> self.graph.index_of[new_end] & 1:
+            return suspects
+        return suspects & (~innocent_commits | self._failed_bits)
+
+    def _build_culprit(
+        self, old_end: str, new_end: str, suspects: int, remaining_suspects: int, cleared_commits: int
+    ) -> Culprit:
+        """Return the newer end of a gap as a culprit, with the commits that cannot be distinguished from it.
+
+        Parameters
+        ----------
+        suspects
+            All suspects of the gap, as a bit set.
+        remaining_suspects
+            Those that no measurement clears.
+        cleared_commits
+            Those that the branches inside the gap clear.
+        """
         moved_within = self._sum_effects(suspects)
+        # If the end may have changed nothing itself, cleared suspects are candidates as well.
         may_end_be_innocent = moved_within != 0 or (
             remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
         )
@@ -463,7 +489,7 @@ class _ExactSearch:
             # this ancestor are in doubt.
             parent = self._choose_newest_commit(self._list_ancestors_of(old_end, self.values))
             candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
-        self.culprits[new_end] = Culprit(
+        return Culprit(
             commit=new_end,
             parent=parent,
             before=self._get_level_of_gap(old_end),
@@ -471,7 +497,6 @@ class _ExactSearch:
             candidates=tuple(self.graph.list_members(candidates)),
             branch_change=moved_within,
         )
-        return True
 
     def _has_level_of_branch(self, merge: str, suspects: int) -> bool:
         """Return whether a merge has the level of a branch that it merged.

@@ -39,10 +39,11 @@ class DriftUpdate(NamedTuple):
 
 
 def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[str, str]:
-    """Return the event of each drift that was detected again with the same place, levels and facts; change nothing."""
-    with session.no_autoflush:
+    """Return the event of each drift that was detected again with the same place, levels and facts; store nothing."""
+    with session.no_autoflush:  # so that the changed rows are compared with the stored ones, but not written
         rows = _update_rows(session, subject_id)
-        return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
+        stored_rows = [row for row in rows if row in session]
+        return {row.drift_id: row.event_id for row in stored_rows if not session.is_modified(row)}
 
 
 def update_drifts(session: Session, subject_id: int) -> DriftUpdate:

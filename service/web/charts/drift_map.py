@@ -387,9 +387,10 @@ def _draw_setting_lines(
 ) -> list[SettingLine]:
     """Return a line for each column with changed settings, unless it has a change with a callout."""
     named_columns = {change.column for change in named_changes}
-    events = {change.column: change.events[0].id for change in reversed(changes)}
+    # A column can have several changes; its line leads to the event of the first.
+    event_id_by_column = {change.column: change.events[0].id for change in reversed(changes)}
     return [
-        SettingLine(column + 0.5, events[column], text)
+        SettingLine(column + 0.5, event_id_by_column[column], text)
         for column, text in sorted(_describe_changes_by_column(columns, changes).items())
         if column not in named_columns
     ]
