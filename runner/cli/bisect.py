@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -35,9 +36,10 @@ from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
 from runner.workload.workload_lookup import check_metric, choose_single_case
 
+if TYPE_CHECKING:
+    from runner.campaigns.setting_difference import Difference
+
 _PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
-
-
 _MAX_CANDIDATES = 20
 """The largest number of a culprit's candidates that are listed."""
 
@@ -254,48 +256,18 @@ def _search_settings(
     excluded_settings: Sequence[str],
 ) -> bool:
     """Search the differences between two environments and print the culprits; return whether there are any."""
-    from runner.campaigns.setting_difference import collect_settings, find_differences
+    from runner.campaigns.setting_difference import find_differences
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_search_text
-    from runner.cli.env import load_environment
     from runner.cli.escape_for_terminals import strip_escape_sequences
     from runner.reporting.embedded_service import connect_to_service
 
-    # Collect the settings of both sides: from two runs, from the case, and from --change.
-    chosen_revision = find_complete_revision(request.repository, request.workload, revision)
-    sides: list[dict[str, str]] = [{}, {}]
-    if environment_pair:
-        names = setting_search_text.split_change(environment_pair)
-        sides = [collect_settings(*load_environment(name)) for name in names]
-    case_parameters = list_parameters(request.case.parameters)
-    for side in sides:
-        for name in case_parameters.keys() - side.keys():
-            side[name] = case_parameters[name]
-    for change in map(setting_search_text.parse_change, changes):
-        for side, value in zip(sides, (change.before, change.after), strict=True):
-            if value is None:  # not set on this side
-                side.pop(change.name, None)
-            else:
-                side[change.name] = value
     # Find the settings that differ, and refuse those that cannot be searched.
-    difference = find_differences(sides[0], sides[1], request.workload, excluded_settings)
-    unknown_parameters = [
-        setting.name
-        for setting in difference.settings
-        if setting.name.startswith(PARAMETER_PREFIX) and setting.name not in case_parameters
-    ]
-    if unknown_parameters:
-        raise FaultwatchError(
-            f"{request.workload.name} has no parameter {unknown_parameters[0]}",
-            f"its parameters: {', '.join(case_parameters) or 'none'}",
-        )
-    if difference.unsearched_remark:
-        print_warning(difference.unsearched_remark)
-    if not difference.settings:
-        raise FaultwatchError(
-            "the two sides do not differ in any setting that this search may change",
-            "pass a setting with --change NAME=BEFORE..AFTER",
-        )
+    chosen_revision = find_complete_revision(request.repository, request.workload, revision)
+    case_parameters = list_parameters(request.case.parameters)
+    before, after = _collect_sides(case_parameters, environment_pair, changes)
+    difference = find_differences(before, after, request.workload, excluded_settings)
+    _check_difference(request.workload.name, difference, case_parameters)
 
     def show_run(state: SettingSearch, report: Report) -> None:
         activity.advance()
@@ -368,6 +340,52 @@ class _ProgressLines:
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Print nothing, because the result of the search shows the proof."""
+
+
+def _collect_sides(
+    case_parameters: Mapping[str, str], environment_pair: str | None, changes: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return the settings before and after the change: from two runs, from the case, and from --change."""
+    from runner.campaigns.setting_difference import collect_settings
+    from runner.cli import setting_search_text
+    from runner.cli.env import load_environment
+
+    sides: list[dict[str, str]] = [{}, {}]
+    if environment_pair:
+        names = setting_search_text.split_change(environment_pair)
+        sides = [collect_settings(*load_environment(name)) for name in names]
+    sides = [{**case_parameters, **side} for side in sides]
+    for change in map(setting_search_text.parse_change, changes):
+        for side, value in zip(sides, (change.before, change.after), strict=True):
+            if value is None:  # not set on this side
+                side.pop(change.name, None)
+            else:
+                side[change.name] = value
+    return sides
+
+
+def _check_difference(workload: str, difference: "Difference", case_parameters: Mapping[str, str]) -> None:
+    """Warn of settings that the search leaves out; refuse no settings, or a parameter that the workload lacks.
+
+    Raises
+    ------
+    FaultwatchError
+        The difference cannot be searched.
+    """
+    names = [setting.name for setting in difference.settings]
+    unknown_parameters = [name for name in names if name.startswith(PARAMETER_PREFIX) and name not in case_parameters]
+    if unknown_parameters:
+        raise FaultwatchError(
+            f"{workload} has no parameter {unknown_parameters[0]}",
+            f"its parameters: {', '.join(case_parameters) or 'none'}",
+        )
+    if difference.unsearched_remark:
+        print_warning(difference.unsearched_remark)
+    if not names:
+        raise FaultwatchError(
+            "the two sides do not differ in any setting that this search may change",
+            "pass a setting with --change NAME=BEFORE..AFTER",
+        )
 
 
 def _has_succeeded(search: Search) -> bool:

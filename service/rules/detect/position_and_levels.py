@@ -132,21 +132,8 @@ def measure_changes(
     high = np.maximum(np.minimum(new_ends - 1, (proposed + next_edges) // 2), proposed)
     positions = np.minimum(np.maximum(proposed[:, None] + _OFFSETS, low[:, None]), high[:, None])
 
-    # Log-likelihood of each position, from the residuals around the means of its two sides.
-    points = (new_ends - old_starts)[:, None]
-    n_before = positions - old_starts[:, None]
-    # How far the running sum at each position is off the straight line between its two ends.
-    rise = (
-        sums[positions] - sums[old_starts][:, None] - n_before * ((sums[new_ends] - sums[old_starts])[:, None] / points)
-    )
-    log_likelihood = rise * rise * points / (2 * noise.inflation * n_before * (points - n_before))
-    if noise.has_modes:
-        for i, (first_run, last_run) in enumerate(zip(old_starts.tolist(), new_ends.tolist(), strict=True)):
-            scores = compute_normal_scores(x[first_run:last_run])
-            # The first of these shifts has one run before it.
-            log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
-
     # Interval that holds 95 % of the posterior, with a flat prior for the position.
+    log_likelihood = _compute_log_likelihood(x, sums, positions, old_starts=old_starts, new_ends=new_ends, noise=noise)
     best_indices = log_likelihood.argmax(axis=1)
     posterior = np.exp(log_likelihood - log_likelihood[np.arange(len(proposed)), best_indices][:, None])
     posterior[:, 1:][positions[:, 1:] == positions[:, :-1]] = 0.0  # positions limited to low or high count only once
@@ -175,14 +162,6 @@ def measure_changes(
             x[starts[n_changes + i] : stops[n_changes + i]], medians[n_changes + i], noise.sigma
         )
 
-    # Trend of the level after each change: mean of its second half minus mean of its first half.
-    length = next_edges - proposed
-    half = length // 2
-    half_length = np.maximum(half, 1)
-    second_half_mean = (sums[next_edges] - sums[next_edges - half_length]) / half_length
-    first_half_mean = (sums[proposed + half] - sums[proposed]) / half_length
-    trend = np.where(half > 0, second_half_mean - first_half_mean, 0.0)
-
     # The interval includes runs between the two levels, because it is unknown to which of them each belongs.
     low, high = np.minimum(lowest, indices), np.maximum(highest, indices)
     if not noise.has_modes:
@@ -199,10 +178,47 @@ def measure_changes(
         medians[n_changes:],
         low,
         high,
-        length,
-        trend,
+        next_edges - proposed,
+        _compute_trends(sums, proposed, next_edges),
         boundaries[:-2],
         boundaries[2:],
     )
     rows_of_changes = zip(*(column.tolist() for column in columns_of_changes), in_doubt, strict=True)
     return [MeasuredChange(*row) for row in rows_of_changes]
+
+
+def _compute_log_likelihood(
+    x: Floats, sums: Floats, positions: Ints, *, old_starts: Ints, new_ends: Ints, noise: Noise
+) -> Floats:
+    """Return the log-likelihood of each position, from the residuals around the means of its two sides.
+
+    Parameters
+    ----------
+    positions : array of m × p ints
+        The p positions of each of the m changes.
+    old_starts, new_ends : arrays of m ints
+        The ranges of runs that decide about each change.
+    """
+    points = (new_ends - old_starts)[:, None]
+    n_before = positions - old_starts[:, None]
+    # How far the running sum at each position is off the straight line between its two ends.
+    rise = (
+        sums[positions] - sums[old_starts][:, None] - n_before * ((sums[new_ends] - sums[old_starts])[:, None] / points)
+    )
+    log_likelihood: Floats = rise * rise * points / (2 * noise.inflation * n_before * (points - n_before))
+    if noise.has_modes:
+        for i, (first_run, last_run) in enumerate(zip(old_starts.tolist(), new_ends.tolist(), strict=True)):
+            scores = compute_normal_scores(x[first_run:last_run])
+            # The first of these shifts has one run before it.
+            log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
+    return log_likelihood
+
+
+def _compute_trends(sums: Floats, starts: Ints, ends: Ints) -> Floats:
+    """Return the trend of the level in each range: the mean of its second half minus the mean of its first half."""
+    half = (ends - starts) // 2
+    half_length = np.maximum(half, 1)
+    second_half_mean = (sums[ends] - sums[ends - half_length]) / half_length
+    first_half_mean = (sums[starts + half] - sums[starts]) / half_length
+    trends: Floats = np.where(half > 0, second_half_mean - first_half_mean, 0.0)
+    return trends
