@@ -252,21 +252,8 @@ def list_commands(
         rank = _rank_program(program, project)[0]
         run = RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST)
         runs.append(run)
-        folder, _, name = program.name.rpartition("/")
-        if run.is_test and folder:
-            # A test may expect to start in its own folder, as build systems start it, and look for its data there.
-            command = build_shell_command(f"cd {folder}", f"exec ./{name}")
-            runs.append(replace(run, command=command, program=start_command))
-        source_folder = folder.partition("/")[2]  # without the folder of the build
-        if run.is_test and source_folder and sources.has_folder(source_folder):
-            # If the build has a folder of its own, the data may lie in the folder of the test's source.
-            command = build_command_in_folder(source_folder, program.name)
-            runs.append(replace(run, command=command, program=start_command))
-        made_folders = list_made_folders(sources, folder) if run.is_test else []
-        if made_folders:
-            # It may also expect folders that only the makefile's target of the tests makes.
-            steps = [*([f"cd {folder}"] if folder else []), f"mkdir -p {' '.join(made_folders)}", f"exec ./{name}"]
-            runs.append(replace(run, command=build_shell_command(*steps), program=start_command))
+        if run.is_test:
+            runs += _list_test_runs_in_folders(run, program.name, sources)
         # Inputs are useless for fuzzers and other projects' programs. Benchmarks may refuse to start without one.
         if rank > _Rank.TEST:
             continue
@@ -286,6 +273,25 @@ def list_commands(
                 RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
             ]
     return runs
+
+
+def _list_test_runs_in_folders(run: RunProposal, program_name: str, sources: Sources) -> list[RunProposal]:
+    """Return the commands that start a test in each folder in which it may find its data."""
+    folder, _, name = program_name.rpartition("/")
+    commands = []
+    if folder:
+        # A test may expect to start in its own folder, as build systems start it, and look for its data there.
+        commands.append(build_shell_command(f"cd {folder}", f"exec ./{name}"))
+    source_folder = folder.partition("/")[2]  # without the folder of the build
+    if source_folder and sources.has_folder(source_folder):
+        # If the build has a folder of its own, the data may lie in the folder of the test's source.
+        commands.append(build_command_in_folder(source_folder, program_name))
+    made_folders = list_made_folders(sources, folder)
+    if made_folders:
+        # It may also expect folders that only the makefile's target of the tests makes.
+        steps = [*([f"cd {folder}"] if folder else []), f"mkdir -p {' '.join(made_folders)}", f"exec ./{name}"]
+        commands.append(build_shell_command(*steps))
+    return [replace(run, command=command, program=run.command) for command in commands]
 
 
 def _list_wrapper_scripts(sources: Sources) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -109,24 +109,10 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
         and not (name in programs_by_target and programs_by_target[name] <= default_names)
     ]
     # Examples and tools are often made only if they are named.
-    other_targets = [
-        name
-        for name, rule in rules.items()
-        if _LINKING.search(rule.recipe)
-        and not _NO_PROGRAM.search(name)
-        and name not in {*targets, *default_names, *outside_targets}
-    ]
-    last_targets = [" ".join(other_targets[:_MAX_PARTS])] if other_targets else []
+    other_targets = _list_linked_targets(rules, {*targets, *default_names, *outside_targets})
+    last_targets = [" ".join(other_targets)] if other_targets else []
     # If one program of the default target cannot be built, the others may be.
-    part_targets = [
-        name
-        for name in rules
-        if default
-        and name in rules[default].prerequisites
-        and not _NO_PROGRAM.search(name)
-        and name not in outside_targets
-        and name not in targets
-    ][:_MAX_PARTS]
+    part_targets = _list_parts(rules, default, {*targets, *outside_targets})
     goals_by_target = {name: " ".join(sorted(programs)) for name, programs in programs_by_target.items()}
     return [
         BuildProposal(
@@ -144,6 +130,27 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
         )
         for target in [*targets, *part_targets, *last_targets]
     ]
+
+
+def _list_linked_targets(rules: "Mapping[str, _Rule]", excluded_targets: Collection[str]) -> list[str]:
+    """Return the first few targets that link a program."""
+    linked_targets = [
+        name
+        for name, rule in rules.items()
+        if _LINKING.search(rule.recipe) and not _NO_PROGRAM.search(name) and name not in excluded_targets
+    ]
+    return linked_targets[:_MAX_PARTS]
+
+
+def _list_parts(rules: "Mapping[str, _Rule]", default: str, excluded_targets: Collection[str]) -> list[str]:
+    """Return the first few programs that the default target consists of; none if there is no default."""
+    prerequisites = rules[default].prerequisites if default else ()
+    parts = [
+        name
+        for name in rules
+        if name in prerequisites and not _NO_PROGRAM.search(name) and name not in excluded_targets
+    ]
+    return parts[:_MAX_PARTS]
 
 
 def list_variables(sources: Sources) -> list[tuple[str, str]]:
@@ -207,7 +214,7 @@ class _Rule(Struct, dict=True):
     recipe: str = ""
 
 
-def _choose_machine_targets(sources: Sources, folder: PurePosixPath, rules: Mapping[str, _Rule]) -> list[str]:
+def _choose_machine_targets(sources: Sources, folder: PurePosixPath, rules: "Mapping[str, _Rule]") -> list[str]:
     """Return the target for a usual machine, if each machine has a makefile: ``make linux`` uses ``Makefile.linux``."""
     names = [name for name in rules if sources.has(str(folder / f"Makefile.{name}"))]
     usual_names = [name for name in names if not _VENDOR.search(name) and not _OTHER_SYSTEM.search(name)]
