@@ -54,10 +54,10 @@ def order_job(
 
 def build_question(command: Command, report: GateReport) -> Question | str:
     """Return the question of the job, or the reason why there is none. Only the case comes from the command itself."""
-    cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
-    outcome = cases.get(command.text)
+    outcome_of_case = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
+    outcome = outcome_of_case.get(command.text)
     if outcome is None:
-        names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED_CASES])
+        names = ", ".join(format_code(name) for name in list(outcome_of_case)[:_MAX_NAMED_CASES])
         return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
     common_fields = {

@@ -67,12 +67,12 @@ def publish_site(
     with database.reading() as session:
         all_series = series.list_page(session, SeriesFilter()).items
     # Ids are numbers of one database; these keys identify series across databases, so that their addresses last.
-    keys = {
+    key_by_series = {
         item.id: hash_document([item.subject, item.host, item.case, item.definition, item.metric])
         for item in all_series
         if _is_shown(item)
     }
-    addresses = SiteAddresses(app.url_map.bind("localhost"), keys.get)
+    addresses = SiteAddresses(app.url_map.bind("localhost"), key_by_series.get)
     app.jinja_env.globals["may_see"] = addresses.has_endpoint
     with replace_site(site) as folder:
         return _SiteWriter(app.test_client(use_cookies=False), addresses, folder).write(report_progress)

@@ -34,8 +34,8 @@ def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
     counts_and_times = session.execute(
         select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id)
     ).all()
-    n_series = {case_id: count for case_id, count, _ in counts_and_times}
-    last_seen = {case_id: measured_at for case_id, _, measured_at in counts_and_times}
+    n_series_by_case = {case_id: count for case_id, count, _ in counts_and_times}
+    last_measured_by_case = {case_id: measured_at for case_id, _, measured_at in counts_and_times}
     return [
         CaseEntry(
             key=row.key,
@@ -43,8 +43,8 @@ def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
             workload=row.workload,
             definition=row.definition,
             parameters=row.parameters,
-            series=n_series.get(row.id, 0),
-            last_seen=last_seen.get(row.id),
+            series=n_series_by_case.get(row.id, 0),
+            last_seen=last_measured_by_case.get(row.id),
         )
         for row in rows
     ]

@@ -81,8 +81,8 @@ def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
 
     Later runs of its commit for bisects, proofs and labs are not part of the nightly run.
     """
-    keys = {shared_rows.make_case_key(case): index for index, case in enumerate(cell.cases)}
-    if not keys:
+    index_by_key = {shared_rows.make_case_key(case): index for index, case in enumerate(cell.cases)}
+    if not index_by_key:
         return {}
     rows = session.execute(
         select(Case.key, Run.id, Run.outcome, Run.failure_message, Run.quarantine)
@@ -95,7 +95,7 @@ def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
     )
     # The rows are in chronological order, so the newest run of a case replaces older ones.
     return {
-        keys[key]: CaseRun(run_id, outcome, failure or "", quarantine)
+        index_by_key[key]: CaseRun(run_id, outcome, failure or "", quarantine)
         for key, run_id, outcome, failure, quarantine in rows
-        if key in keys
+        if key in index_by_key
     }

@@ -49,16 +49,16 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
 def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[RecentPoint]:
     """Return the newest points of these cases."""
     # By series: subject, host, case and case key. They are known, so do not read them once more for each point.
-    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in cases}
+    identity_by_series = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in cases}
     return [
         point
-        for chunk in bulk.split_into_chunks(names, _SERIES_PER_QUERY)
-        for point in _read_points(session, names, chunk)
+        for chunk in bulk.split_into_chunks(identity_by_series, _SERIES_PER_QUERY)
+        for point in _read_points(session, identity_by_series, chunk)
     ]
 
 
 def _read_points(
-    session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
+    session: Session, identity_by_series: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
     """Yield the newest points of these series, from runs that belong to a history."""
     newest_points, join_condition = _select_newest(session, _POINTS_PER_SERIES)
@@ -75,7 +75,7 @@ def _read_points(
         .join(Environment, Run.environment_id == Environment.id)
         .where(IS_IN_HISTORY, bulk.is_among(session, Series.id, series))
     )
-    return (RecentPoint(series_id, *names[series_id], *columns) for series_id, *columns in rows)
+    return (RecentPoint(series_id, *identity_by_series[series_id], *columns) for series_id, *columns in rows)
 
 
 def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnElement[bool]]:

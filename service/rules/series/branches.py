@@ -126,9 +126,11 @@ class Branches:
 
     def _find_main_tips_and_living_commits(self, measured_commits: Sequence[str]) -> tuple[list[str], frozenset[str]]:
         """Return the tips of the line with the most recently measured commit, and all commits of living branches."""
-        last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
+        order_of_measurement = {commit: index for index, commit in enumerate(measured_commits)}
         # The first tip belongs to the most recently measured branch.
-        newest_tip, *other_tips = sorted(self._find_tips(last_measurement), key=lambda tip: -last_measurement[tip])
+        newest_tip, *other_tips = sorted(
+            self._find_tips(order_of_measurement), key=lambda tip: -order_of_measurement[tip]
+        )
         main_history = collect_with_ancestors(self._parents, [newest_tip])
         commits_of_refs = collect_with_ancestors(self._parents, self._refs)
         main_tips, main_commits, living_commits = [newest_tip], set(main_history), set(main_history)

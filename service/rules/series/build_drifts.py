@@ -162,9 +162,10 @@ def _compute_medians(levels: Levels) -> dict[str, Number]:
 
 def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> list[Companion]:
     """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
-    order = {name: position for position, name in enumerate(CATALOGUE)}
+    position_of_metric = {name: position for position, name in enumerate(CATALOGUE)}
     names = sorted(
-        (before.keys() & after.keys()) - {judged_metric}, key=lambda name: (order.get(name, len(order)), name)
+        (before.keys() & after.keys()) - {judged_metric},
+        key=lambda name: (position_of_metric.get(name, len(CATALOGUE)), name),
     )
     companions = []
     for name in names:

@@ -36,7 +36,7 @@ def _arrange_layout(session: Session, series: Series) -> Layout:
     """Return the layout of a series from its stored points."""
     rows = points.list_series_points(session, series.id)
     path = points.arrange_points(session, series, rows).path
-    off_path = {row.run_id: row for row in rows}
-    path_points = [off_path.pop(point.run_id) for point in path]
+    rows_off_path = {row.run_id: row for row in rows}
+    path_points = [rows_off_path.pop(point.run_id) for point in path]
     views = [point.build_view(on_path=True) for point in path_points]
-    return Layout(path, views + [point.build_view(on_path=False) for point in off_path.values()])
+    return Layout(path, views + [point.build_view(on_path=False) for point in rows_off_path.values()])
