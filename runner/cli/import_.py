@@ -42,7 +42,7 @@ _MAX_CONNECTED_COMMITS = 20_000
         "--started-at", default="", metavar="TIME", help="The time of the run, for files that do not contain one."
     ),
     click.option(
-        "--format", "format_", default="", help="The format. Default: detected from the content.", metavar="FORMAT"
+        "--format", "format_name", default="", help="The format. Default: detected from the content.", metavar="FORMAT"
     ),
     click.option(
         "--better",
@@ -72,7 +72,7 @@ def command(
     case: str,
     host: str,
     started_at: str,
-    format_: str,
+    format_name: str,
     better: tuple[str, ...],
     columns: str,
     repo: str,
@@ -109,7 +109,7 @@ def command(
         started_at=parse_time(started_at, "--started-at") if started_at else None,
         columns=parse_column_map(columns),
         this_host=settings.host,
-        format=_check_format(format_),
+        format=_check_format(format_name),
         better=parse_directions(better),
         find_commit=commit_finder.find,
     )

@@ -42,8 +42,10 @@ class FurtherRuns:
         unread_hashes = hashes - self._is_imported_by_hash.keys()
         if unread_hashes:
             settings = environments.find_settings(self.session, unread_hashes)
-            self._is_imported_by_hash |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unread_hashes}
-        has_imported_runs = any(self._is_imported_by_hash[hash_] for hash_ in hashes)
+            self._is_imported_by_hash |= {
+                environment_hash: is_imported(settings.get(environment_hash, {})) for environment_hash in unread_hashes
+            }
+        has_imported_runs = any(self._is_imported_by_hash[environment_hash] for environment_hash in hashes)
         return CaseOnHost(
             drift.host,
             imported=has_imported_runs,

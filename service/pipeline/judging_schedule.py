@@ -96,8 +96,8 @@ def are_all_judged(database: Database, filters: Collection[SeriesFilter]) -> boo
 
 def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
     """Return the subjects of the filters; None if any filter selects all."""
-    subjects = {filter_.subject for filter_ in filters if filter_.subject is not None}
-    return None if any(filter_.subject is None for filter_ in filters) else subjects
+    subjects = {series_filter.subject for series_filter in filters if series_filter.subject is not None}
+    return None if any(series_filter.subject is None for series_filter in filters) else subjects
 
 
 def _judge_stale_series_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:

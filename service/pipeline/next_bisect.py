@@ -123,10 +123,10 @@ def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
     """Yield the open events of a subject with the given certainty, most important first."""
-    filter_ = events.EventFilter(subject=subject, certainty=certainty, **CONDITIONS_ON_EVENTS)
+    event_filter = events.EventFilter(subject=subject, certainty=certainty, **CONDITIONS_ON_EVENTS)
     bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
-        items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
+        items = events.list_page(session, event_filter, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisects_of_event.get(event.id, ()))
         if len(items) < _EVENTS_PER_QUERY:

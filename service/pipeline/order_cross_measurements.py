@@ -29,8 +29,8 @@ def _store_order(session: Session, subject_id: int, drift: Drift) -> None:
             select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)
         ).one()
 
-    def find_environment_id(hash_: str) -> int:
-        return session.scalars(select(Environment.id).where(Environment.hash == hash_)).one()
+    def find_environment_id(environment_hash: str) -> int:
+        return session.scalars(select(Environment.id).where(Environment.hash == environment_hash)).one()
 
     key = {
         "series_id": drift.series_id,

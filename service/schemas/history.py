@@ -314,19 +314,19 @@ class Drift(View):
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())
-        certainty_ = decide_certainty(
+        certainty_of_drift = decide_certainty(
             Cause(values["cause"]),
             len(candidates),
             certain=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        is_single = certainty_ is Certainty.SINGLE_COMMIT
+        is_single = certainty_of_drift is Certainty.SINGLE_COMMIT
         title_and_author = {name: _get_value(candidates[0], name) if is_single else "" for name in ("title", "author")}
         evidence = values["evidence"]
         n_pairs = evidence.get("pairs") if isinstance(evidence, dict) else evidence.pairs
         if is_single and n_pairs:
-            certainty_ = Certainty.PROVEN
-        return {**values, **title_and_author, "certainty": certainty_}
+            certainty_of_drift = Certainty.PROVEN
+        return {**values, **title_and_author, "certainty": certainty_of_drift}
 
     @property
     def good(self) -> str:

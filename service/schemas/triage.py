@@ -478,7 +478,7 @@ class EventSummary(View):
         if not isinstance(values, dict):
             return values
         culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
-        certainty_ = decide_certainty(
+        certainty_of_event = decide_certainty(
             Cause(values["cause"]),
             values.get("n_candidates", 0),
             certain=values["confirmed"],
@@ -488,11 +488,11 @@ class EventSummary(View):
         title_and_author: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
             title_and_author = {"title": culprits[0].title, "author": culprits[0].author}
-        elif certainty_ is Certainty.SINGLE_COMMIT:
+        elif certainty_of_event is Certainty.SINGLE_COMMIT:
             title_and_author = {}  # Nothing to hide: the stored title and author belong to the only candidate.
             if values.get("pairs"):
-                certainty_ = Certainty.PROVEN
-        return {**values, **title_and_author, "certainty": certainty_}
+                certainty_of_event = Certainty.PROVEN
+        return {**values, **title_and_author, "certainty": certainty_of_event}
 
 
 class EventDetail(EventSummary):

@@ -62,7 +62,7 @@ def has_only_imported_runs(session: Session, subject: str, case: str, host: str 
         runs_in_environment = runs_in_environment.where(Host.name == host)
     hashes = list(session.scalars(select(Environment.hash).where(runs_in_environment.exists())))
     settings = find_settings(session, hashes)
-    return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
+    return bool(hashes) and all(is_imported(settings[environment_hash]) for environment_hash in hashes)
 
 
 def find_environment_before(session: Session, environment: EnvironmentEntry) -> str | None:

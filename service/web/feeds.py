@@ -18,9 +18,9 @@ MAX_EVENTS = 100
 @bp.get("/events.atom")
 def atom() -> Response:
     """Return the newest events that are still detected, of all subjects or of the requested one, as an Atom feed."""
-    filter_ = EventFilter(subject=request.args.get("subject"), still_detected=True)
+    event_filter = EventFilter(subject=request.args.get("subject"), still_detected=True)
     with get_database().reading() as session:
-        newest_events = events.list_page(session, filter_, MAX_EVENTS, 0).items
+        newest_events = events.list_page(session, event_filter, MAX_EVENTS, 0).items
     response = Response(
         feed.write_feed(newest_events, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
     )

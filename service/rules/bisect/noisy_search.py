@@ -207,7 +207,7 @@ class _Measurements:
             has_both_sides |= is_after_in_group.any(axis=0) & ~is_after_in_group.all(axis=0)
         return np.flatnonzero(~has_both_sides).tolist()
 
-    def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
+    def find_representatives(self) -> npt.NDArray[np.intp]:
         """Return, for each hypothesis, the first hypothesis that no measurable test can distinguish from it."""
         if not self.failed_tests:  # each hypothesis can be distinguished from all others
             _, n_hypotheses = self.after_step.shape
@@ -235,7 +235,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
 
     # The search ends once no further culprit is to be expected, and was not before the last few runs either, which may
     # show chance; or with the certain culprits after the maximum of runs.
-    representatives = measurements.map_to_first_indistinguishable()
+    representatives = measurements.find_representatives()
     culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
     if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
         belief = None
@@ -312,7 +312,7 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
     if min(earlier_measurements.data.counts[[good, bad]]) < MIN_RUNS_PER_END:
         return False
     earlier_culprits, belief = _find_certain_culprits(
-        earlier_measurements, earlier_measurements.map_to_first_indistinguishable(), question.confidence
+        earlier_measurements, earlier_measurements.find_representatives(), question.confidence
     )
     return set(earlier_culprits) == set(culprits) and _is_complete(earlier_culprits, belief)
 

@@ -105,9 +105,9 @@ def find_series(session: Session, series_id: int) -> Series | None:
 def map_stale_series(session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
     """Return the series selected by any of the filters that have changed since they were judged, by id."""
     stale_series: dict[int, StaleSeries] = {}
-    for filter_ in filters:
+    for series_filter in filters:
         query = SELECT_STALE_SERIES.add_columns(Series.version, Series.judged_version, Series.n_points)
-        conditions = filter_.list_conditions()
+        conditions = series_filter.list_conditions()
         if conditions:
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
         stale_series |= {series_id: StaleSeries(*fields) for series_id, *fields in session.execute(query)}

@@ -44,9 +44,9 @@ def index(query_data: DriftQuery) -> DriftList:
         judging_wait.judge_or_refuse(
             SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"}))
         )
-    filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
+    drift_filter = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
     with get_database().reading() as session:
-        return redact_for_caller(drifts.list_drifts(session, filter_, query_data.limit, query_data.offset))
+        return redact_for_caller(drifts.list_drifts(session, drift_filter, query_data.limit, query_data.offset))
 
 
 @bp.get("/drifts/<drift_id>")

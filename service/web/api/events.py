@@ -68,10 +68,10 @@ def index(query_data: EventQuery) -> triage_schemas.EventList:
     """
     is_anonymous = authorization.is_anonymous()  # assignees are not public, and a filter would reveal them
     ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
-    filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))
+    event_filter = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))
     with get_database().reading() as session:
         return redact_for_caller(
-            events.list_page(session, filter_, query_data.limit, query_data.offset, query_data.order)
+            events.list_page(session, event_filter, query_data.limit, query_data.offset, query_data.order)
         )
 
 

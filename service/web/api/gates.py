@@ -82,7 +82,7 @@ def post(json_data: GateReport) -> GateAnswer:
         judge=gate_verdict_text.describe_judge(outcome, make_plain),
         sentence=gate_verdict_text.describe_gate_verdict(outcome, make_plain),
         summary=comment_text.build_comment(outcome, links, max_bytes=_MAX_SUMMARY_BYTES),
-        comparisons=tuple(case_.comparison for case_ in outcome.cases),
+        comparisons=tuple(case_outcome.comparison for case_outcome in outcome.cases),
         findings=list_findings(outcome),
     )
 

@@ -63,9 +63,9 @@ class JobQuery(PageQuery):
 @bp.output(JobList)
 def index(query_data: JobQuery) -> JobList:
     """Return jobs, the newest first."""
-    filter_ = JobFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    job_filter = JobFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with get_database().reading() as session:
-        return jobs.list_page(session, filter_, query_data.limit, query_data.offset)
+        return jobs.list_page(session, job_filter, query_data.limit, query_data.offset)
 
 
 @bp.post("/jobs")

@@ -67,9 +67,9 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
 @bp.output(ProfileList)
 def index(query_data: ProfileQuery) -> ProfileList:
     """Return profiles without their stacks, the newest first."""
-    filter_ = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    profile_filter = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with get_database().reading() as session:
-        return profiles.list_page(session, filter_, query_data.limit, query_data.offset)
+        return profiles.list_page(session, profile_filter, query_data.limit, query_data.offset)
 
 
 @bp.get("/profiles/<uuid:profile_id>")

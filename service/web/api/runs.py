@@ -90,9 +90,9 @@ def get(run_id: UUID) -> Report:
 @bp.output(RunPage)
 def index(query_data: RunQuery) -> RunPage:
     """Return runs without their samples, the newest first."""
-    filter_ = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    run_filter = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with get_database().reading() as session:
-        return runs.list_page(session, filter_, query_data.limit, query_data.offset)
+        return runs.list_page(session, run_filter, query_data.limit, query_data.offset)
 
 
 @bp.get("/runs/<uuid:run_id>/pyperf")

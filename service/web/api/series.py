@@ -31,9 +31,9 @@ class SeriesQuery(PageQuery):
 @bp.output(SeriesPage)
 def index(query_data: SeriesQuery) -> SeriesPage:
     """Return series without their points, by subject, host, case, definition and metric."""
-    filter_ = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    series_filter = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with get_database().reading() as session:
-        return series.list_page(session, filter_, query_data.limit, query_data.offset)
+        return series.list_page(session, series_filter, query_data.limit, query_data.offset)
 
 
 class SeriesDetailQuery(BaseModel):

@@ -200,15 +200,20 @@ def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit])
     """Return the profiles of the first culprit and its parent, or the command that records them."""
     if progress is None or not culprits:
         return evidence.make_context(None)
-    culprit, request_ = culprits[0], progress.request
+    culprit, measure_request = culprits[0], progress.request
     sides = [
-        ProfileFilter(subject=request_.subject, case=request_.case.name, revision=commit, host=request_.host.name)
+        ProfileFilter(
+            subject=measure_request.subject,
+            case=measure_request.case.name,
+            revision=commit,
+            host=measure_request.host.name,
+        )
         for commit in (culprit.parent, culprit.commit)
     ]
-    environment = request_.environment.hash
+    environment = measure_request.environment.hash
     with get_database().reading() as session:
         view = profile.find_pair(session, sides[0], sides[1], (environment, environment))
-    command = commands_to_copy.build_profile_command(request_.case, culprit.parent, culprit.commit)
+    command = commands_to_copy.build_profile_command(measure_request.case, culprit.parent, culprit.commit)
     return evidence.make_context(view, evidence_command=command)
 
 

@@ -76,12 +76,12 @@ def index() -> Page:
     return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED_EVENTS))
 
 
-def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
+def _build_list_page(listed_inbox: inbox.Inbox, **context: object) -> Page:
     """Return the page of a list of events, in all formats."""
     return Page(
         "events.html",
-        inbox.build_context(events_, states=inbox.STATES, **context),
-        document=lambda: events_.events,
+        inbox.build_context(listed_inbox, states=inbox.STATES, **context),
+        document=lambda: listed_inbox.events,
         table=lambda: inbox.build_table(request.args, path="/events", since=inbox.ALL),
     )
 
@@ -105,14 +105,14 @@ def triage() -> ResponseReturnValue:
             return _show_problem(event_ids[0], form, problem, HTTPStatus.UNPROCESSABLE_ENTITY)
         form_context = {"form": form, "checked": event_ids, "problem": problem}
         if path == "/":
-            page_ = overview.build_page(
+            list_page = overview.build_page(
                 inbox.read_inbox(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **form_context
             )
         else:
-            page_ = _build_list_page(
+            list_page = _build_list_page(
                 inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED_EVENTS), **form_context
             )
-        return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
+        return render_template(list_page.template, **list_page.context), HTTPStatus.UNPROCESSABLE_ENTITY
     judging_schedule.judge_or_defer_series(get_database())
     flash(_describe_receipt(triage_request.action, receipt))
     if is_of_page:

@@ -217,14 +217,14 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     committed_since = _parse_moment("committed", query.committed, now) if query.committed else None
     with get_database().reading() as store:
         # Count the matching events; if none is new, count all open events instead.
-        filter_ = query.build_filter(start, committed_since)
-        counts, counts_at_any_time = events.count_events(store, filter_)
+        event_filter = query.build_filter(start, committed_since)
+        counts, counts_at_any_time = events.count_events(store, event_filter)
         has_nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
         if has_nothing_new:
-            filter_, counts = query.build_filter(None, committed_since), counts_at_any_time
+            event_filter, counts = query.build_filter(None, committed_since), counts_at_any_time
         # The events of this page. Those below the floor are listed separately if the reader unfolds them; only the
         # list of snoozed events contains them among the others (None selects both).
-        shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
+        shown_filter = replace(event_filter, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
         event_list = redact_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
@@ -237,7 +237,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
             if query.folded
             else []
         )
-        rows = build_rows(store, [*event_list.items, *folded_events], filter_.selection)
+        rows = build_rows(store, [*event_list.items, *folded_events], event_filter.selection)
         choices = _list_choices(store, query)
     return Inbox(
         query=query,

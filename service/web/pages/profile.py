@@ -30,8 +30,8 @@ def index() -> Page:
     query = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     offset = read_offset()
     with get_database().reading() as session:
-        filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
-        profile_list = profiles.list_page(session, filter_, _MAX_LISTED_PROFILES, offset)
+        profile_filter = ProfileFilter(**{name: value or None for name, value in query.items()})
+        profile_list = profiles.list_page(session, profile_filter, _MAX_LISTED_PROFILES, offset)
     return Page(
         "profiles.html",
         {"profiles": profile_list, "query": query},

@@ -57,7 +57,7 @@ def index() -> Page:
     """List runs, the newest first: all, or only those of a commit, case, host or outcome."""
     names = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     outcome = request.args.get("outcome", "")
-    filter_ = RunFilter(
+    run_filter = RunFilter(
         **{name: value or None for name, value in names.items()},
         outcome=Outcome(outcome) if outcome in set(Outcome) else None,
         quarantined=True if "quarantined" in request.args else None,
@@ -67,9 +67,9 @@ def index() -> Page:
         revision, subject = names["revision"], names["subject"] or None
         commits = named_commits.find_commits(session, revision, subject) if revision else []
         if len(commits) == 1:  # The text is a tag, a date or a part of a hash.
-            filter_ = replace(filter_, revision=commits[0].commit)
+            run_filter = replace(run_filter, revision=commits[0].commit)
         first_commit = "" if commits else named_commits.describe_first_commit(session, revision, subject)
-        listed_runs = runs.list_page(session, filter_, _MAX_LISTED_RUNS, offset)
+        listed_runs = runs.list_page(session, run_filter, _MAX_LISTED_RUNS, offset)
         commit_without_runs = None
         if len(commits) == 1 and not listed_runs.total:
             commit_without_runs = unmeasured_commit.find_unmeasured_commit(session, commits[0])
@@ -77,7 +77,7 @@ def index() -> Page:
         "runs.html",
         {
             "runs": listed_runs,
-            "query": {**names, "outcome": filter_.outcome or "", "quarantined": "quarantined" in request.args},
+            "query": {**names, "outcome": run_filter.outcome or "", "quarantined": "quarantined" in request.args},
             "outcomes": list(Outcome),
             "unmeasured": commit_without_runs,
             "named": commits,

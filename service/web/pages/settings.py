@@ -19,14 +19,14 @@ bp = make_page_blueprint("settings")
 @page(bp, "/settings")
 def show() -> Page:
     """Show all settings."""
-    settings_ = get_config()
+    config = get_config()
     try:
         channels: settings.NotificationSettings | str = settings.load_notification_settings(
-            settings_.home, settings_.notifications.file
+            config.home, config.notifications.file
         )
     except ServiceError as error:
         channels = str(error)
-    groups = list_settings(settings_, SETTINGS, os.environ, channels)
+    groups = list_settings(config, SETTINGS, os.environ, channels)
     return Page(
         "settings.html",
         {"groups": groups, "version": VERSION},

@@ -102,19 +102,19 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
             if unchanged:
                 return unchanged
             try:
-                page_ = view(**variables)
+                built_page = view(**variables)
             except (NotFound, ProblemError) as error:
                 # What looks like a format may be the end of a name: /subjects/simple.json can be that of simple.json.
                 name = variables.get(last_variable)
                 if extension == "html" or not isinstance(name, str) or not _is_not_found(error):
                     raise
                 try:
-                    page_ = view(**variables | {last_variable: f"{name}.{extension}"})
+                    built_page = view(**variables | {last_variable: f"{name}.{extension}"})
                 except (NotFound, ProblemError):
                     raise error from None
                 extension = "html"
             output_format = extension if extension != "html" else read_requested_format()
-            return not_modified.make_response_cacheable(_render_page(page_, output_format), etag)
+            return not_modified.make_response_cacheable(_render_page(built_page, output_format), etag)
 
         answer.__doc__ = view.__doc__  # the reference of addresses describes each page by this text
         endpoint = view.__name__
@@ -138,7 +138,7 @@ def _is_not_found(error: NotFound | ProblemError) -> bool:
 def read_requested_format() -> str:
     """Return the format that the request's Accept header prefers: ``html``, ``json`` or ``csv``."""
     media_type = request.accept_mimetypes.best_match(list(_MEDIA_TYPES.values()), default="text/html")
-    return next(format_ for format_, kind in _MEDIA_TYPES.items() if kind == media_type)
+    return next(name for name, kind in _MEDIA_TYPES.items() if kind == media_type)
 
 
 def list_format_addresses() -> dict[str, str]:
@@ -147,7 +147,7 @@ def list_format_addresses() -> dict[str, str]:
         return {}
     path = quote(request.path) if request.path != "/" else "/overview"  # "/.json" would be no valid address
     query = request.query_string.decode("ascii", "replace")
-    return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
+    return {name: f"{path}.{name}" + (f"?{query}" if query else "") for name in ("json", "csv")}
 
 
 def read_offset() -> int:
@@ -173,12 +173,14 @@ def write_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def _render_page(page_: Page, output_format: str) -> Response:
+def _render_page(built_page: Page, output_format: str) -> Response:
     """Return a page as HTML, JSON or CSV."""
     if output_format == "json":
-        response = Response(_JSON_WRITER.dump_json(page_.document()), mimetype=_MEDIA_TYPES[output_format])
+        response = Response(_JSON_WRITER.dump_json(built_page.document()), mimetype=_MEDIA_TYPES[output_format])
     elif output_format == "csv":
-        response = Response(write_csv(page_.table()), mimetype=_MEDIA_TYPES[output_format])
+        response = Response(write_csv(built_page.table()), mimetype=_MEDIA_TYPES[output_format])
     else:
-        response = Response(render_template(page_.template, **page_.context), mimetype=_MEDIA_TYPES[output_format])
+        response = Response(
+            render_template(built_page.template, **built_page.context), mimetype=_MEDIA_TYPES[output_format]
+        )
     return response

@@ -82,9 +82,9 @@ def _build_time_element(moment: datetime) -> Markup:
     return Markup(f'<time datetime="{exact_time}Z" title="{text}">{text}</time>')  # noqa: S704 - digits alone
 
 
-def _build_commit_element(hash_: str) -> Markup:
+def _build_commit_element(commit_hash: str) -> Markup:
     """Return an element with the first ten digits of a commit's hash."""
-    return Markup('<code title="{}">{}</code>').format(hash_, hash_[:10])
+    return Markup('<code title="{}">{}</code>').format(commit_hash, commit_hash[:10])
 
 
 def _format_utc(moment: datetime) -> str:
