@@ -123,13 +123,16 @@ class Region:
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
         if len(self._pending_bytes) > _MAX_COMMAND_BYTES:
-            self._pending_bytes, self._problem = b"", "the program wrote an invalid command"
+            self._pending_bytes, self._problem = (
+                b"",
+                "the program wrote a line that is too long for a command; only enable and disable are valid",
+            )
         return True
 
     def read_readings(self) -> dict[str, Reading]:
         """Stop counting, and return the readings of the region, with names that start with :data:`REGION_PREFIX`."""
         if self._perf is None and not self._problem:
-            self._problem = "the program never opened its region"
+            self._problem = "the program never opened its region: call `faultwatch_region_begin()` before the work"
         if self._perf is not None:
             self._perf.end()
         if self._perf is not None and not self._problem:

@@ -205,9 +205,8 @@ def decide(event_id: str) -> ResponseReturnValue:
         return _show_problem(event_id, form, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except decide_events.DecisionNotAllowedError as error:
         state = error.state.replace("_", " ")
-        return _show_problem(
-            event_id, form, f"The state of the event has changed in the meantime: it is {state}.", HTTPStatus.CONFLICT
-        )
+        problem = f"The event has changed in the meantime: its state is now “{state}”. Decide again if needed."
+        return _show_problem(event_id, form, problem, HTTPStatus.CONFLICT)
     judging_schedule.judge_or_defer_series(get_database())
     flash(outcome)
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)

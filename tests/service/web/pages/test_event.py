@@ -152,7 +152,7 @@ def test_whoever_comes_second_is_told(client: FlaskClient) -> None:
     assert decide(client, event(client), action="dismiss", reason="noise").status_code == 303
     answer = decide(client, event(client), action="acknowledge")
     assert answer.status_code == 409
-    assert "The state of the event has changed in the meantime: it is false alarm." in answer.text
+    assert "The event has changed in the meantime: its state is now “false alarm”. Decide again" in answer.text
 
 
 def test_a_page_of_another_site_decides_nothing(client: FlaskClient) -> None:
