@@ -132,7 +132,7 @@ class Region:
     def read_readings(self) -> dict[str, Reading]:
         """Stop counting, and return the readings of the region, with names that start with :data:`REGION_PREFIX`."""
         if self._perf is None and not self._problem:
-            self._problem = "the program never opened its region: call `faultwatch_region_begin()` before the work"
+            self._problem = "the program never opened its region: it must mark its work with faultwatch_region"
         if self._perf is not None:
             self._perf.end()
         if self._perf is not None and not self._problem:
