@@ -26,7 +26,7 @@ from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.process_variables import pad_variables
-from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved, raise_priority
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.counted_events import build_perf_stat_command
 from runner.perf.perf_stat import count_faults
@@ -309,7 +309,7 @@ def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: b
         )
         bench = Bench(Host(name="bench"), lambda _: Environment(settings={}))
         trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
-    return compare_interleaved(
+    return compare_interleaved_trials(
         *trials, comparison_verdict.decide_comparison, pairs=Pairs.from_workload(trials[0].workload)
     )
 

@@ -28,7 +28,7 @@ from service.store.engine.database import Database
 from service.store.engine.table_partitions import RUNS_PER_PARTITION
 from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import restore_database
-from service.store.runs.packed_levels import rebuild_all
+from service.store.runs.packed_levels import rebuild_all_levels
 from service.store.shared_rows import make_case_key
 from tests.service import postgres
 
@@ -166,7 +166,7 @@ def load(file: Path, url: str) -> None:
 def index(url: str) -> None:
     """Pack the levels of all runs, as the service does when it stores them."""
     database = Database(url)
-    rebuild_all(database, lambda done, total: progress(f"the levels of {done:,} of {total:,} runs packed"))
+    rebuild_all_levels(database, lambda done, total: progress(f"the levels of {done:,} of {total:,} runs packed"))
     database.close()
 
 

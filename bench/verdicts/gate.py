@@ -19,7 +19,7 @@ from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import compute_median
 from runner.contract.proof_power import MAX_PAIRS
-from runner.measuring.comparison import Pairs, sample_interleaved
+from runner.measuring.comparison import Pairs, sample_interleaved_trials
 from service.forges import gate_verdict_text
 from service.rules.comparison import compare_stored_runs, comparison_verdict
 from service.rules.comparison.run_pairing import ComparableRun, Pair
@@ -85,7 +85,7 @@ class DrawnTrial:
         """Return False: nothing runs."""
         return False
 
-    def report_measured(self, samples: Sequence[Sample], session: uuid.UUID) -> Report:
+    def build_measured_report(self, samples: Sequence[Sample], session: uuid.UUID) -> Report:
         """Return the report of some samples."""
         return Report(
             run_id=uuid.uuid4(),
@@ -110,7 +110,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
     for number in range(cases):
         case = Case(workload="bench", definition="0" * 16, parameters={"n": number})
         trials = [DrawnTrial(commit, case, draws, chance) for commit, draws in zip(commits, (base, head), strict=True)]
-        result = sample_interleaved(
+        result = sample_interleaved_trials(
             *cast(Any, trials),
             comparison_verdict.decide_comparison,
             pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),

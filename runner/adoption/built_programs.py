@@ -300,7 +300,7 @@ def propose_documented_command(start_command: str, command: DocumentedCommand) -
     if command.writer:
         line = build_shell_command(f"{command.writer} | {line}")
         return RunProposal(
-            line, may_do_nothing=True, is_test=True, program=start_command, needs_failures=True, reads_text=True
+            line, may_do_nothing=True, is_test=True, program=start_command, is_fallback=True, reads_text=True
         )
     if command.standard_input:
         line = build_shell_command(f"exec {line} < {command.standard_input}")
@@ -348,7 +348,7 @@ def list_file_runs(
 ) -> list[RunProposal]:
     """Return the commands that give a program files of the project: inputs first, then files that stand in for them.
 
-    A command with ``needs_failures`` is only tried if earlier commands of the program failed.
+    A command with ``is_fallback`` is only tried if earlier commands of the program failed.
 
     Parameters
     ----------
@@ -367,17 +367,17 @@ def list_file_runs(
     runs = list(input_runs)
     other_input = find_other_input(sources, inputs) if inputs else None
     if other_input:
-        runs.append(RunProposal(f"{start_command} {other_input}", input_file=other_input, needs_failures=True))
+        runs.append(RunProposal(f"{start_command} {other_input}", input_file=other_input, is_fallback=True))
     pair = find_input_pair(inputs)
     if pair:
         # Programs that compare or combine files refuse a single one.
-        runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
+        runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], is_fallback=True))
     input_with_partner = find_input_with_partner(sources, inputs)
     if input_with_partner:
         # So do programs that take, for example, data and a template, in either order.
         file, partner = input_with_partner
         runs += [
-            RunProposal(f"{start_command} {words}", input_file=file, needs_failures=True)
+            RunProposal(f"{start_command} {words}", input_file=file, is_fallback=True)
             for words in (f"{partner} {file}", f"{file} {partner}")
         ]
     if with_stand_ins:
@@ -418,10 +418,10 @@ def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
 def _add_expression(start_command: str, run: RunProposal, expression: str = _ANY_EXPRESSION) -> RunProposal:
     """Return a command with an expression before its file, for a program that refuses the file alone."""
     """Insert an expression before the file of a command, for programs that refuse a file without one."""
-    return replace(run, command=f"{start_command} {expression} {run.file}", needs_failures=True)
+    return replace(run, command=f"{start_command} {expression} {run.file}", is_fallback=True)
 
 
 def _add_output(run: RunProposal) -> RunProposal:
     """Add the name of a file to write, for programs that convert a file and refuse one without it."""
     output = f"faultwatch-output{PurePosixPath(run.file).suffix}"
-    return replace(run, command=f"{run.command} {output}", needs_failures=True)
+    return replace(run, command=f"{run.command} {output}", is_fallback=True)

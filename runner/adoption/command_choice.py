@@ -234,8 +234,8 @@ def list_commands_with_files(
         and other.run.file
         and other is not chosen_command
         and not other.run.is_folder
-        # What a program refused without an expression, for example, it gets only with one.
-        and other.run.needs_failures is chosen_run.needs_failures
+        # A fallback adds an argument, such as an expression, without which the program refused every file.
+        and other.run.is_fallback is chosen_run.is_fallback
     ]
     commands_of_program = [other for other in other_commands if _get_program_or_script(other.run) == program]
     if chosen_run.file:

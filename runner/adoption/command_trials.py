@@ -28,7 +28,6 @@ from runner.adoption.command_choice import (
     MAX_SECONDS,
     SLOW_SECONDS,
     has_tried_enough,
-    is_given_work,
     is_redirected,
     may_ignore_file,
     works_on_folder,
@@ -46,10 +45,16 @@ from runner.adoption.larger_folder import (
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
+from runner.adoption.needless_commands import (
+    fails_slowly,
+    has_enough_inputs,
+    ignores_file,
+    is_needless_command,
+    lacks_code,
+)
 from runner.adoption.own_code import count_memory_faults, executes_own_code
 from runner.adoption.ports_in_usage import list_port_arguments
 from runner.adoption.printed_text import (
-    find_missing_code,
     find_missing_library,
     find_missing_module,
     find_only_error,
@@ -118,12 +123,6 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 """How many last lines of a build's log are shown, and how many characters of each."""
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
-_MAX_FAILURE_SECONDS = 30.0
-"""After two failures with a file that took longer than this in total, in seconds, a program gets no other."""
-_MAX_TIMEOUTS = 3
-"""After this many commands of a program that did not end in time, and none that did, no other is tried."""
-_MAX_INPUTS = 4
-"""How many inputs of the project a program is tried with, to propose the best of them."""
 _MAX_QUICK_SECONDS, _QUICK_TIMEOUT_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 2, 10.0
 """In seconds. If a program takes at most the first time with its inputs, it is executed once with each similar file, to
 find the one that causes the most faults. Each execution may take the second time, and the whole search the third."""
@@ -278,11 +277,11 @@ class FirstMeasurement:
         for run in self._add_further_runs(proposal, runs, programs, tree):
             program = get_program(run)
             earlier_results = programs.get(program, [])
-            if _is_needless(run, earlier_results):
+            if is_needless_command(run, earlier_results):
                 continue
             if has_tried_enough(programs, program):
                 return
-            if _has_enough_inputs(run, earlier_results):
+            if has_enough_inputs(run, earlier_results):
                 continue
             variants = _list_variants(run, earlier_results)
             for candidate in variants:
@@ -310,7 +309,7 @@ class FirstMeasurement:
                 yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
                 if tried_command.run.is_server or (
-                    tried_command.faults and not _ignores_file(tried_command, earlier_results)
+                    tried_command.faults and not ignores_file(tried_command, earlier_results)
                 ):
                     break
 
@@ -376,7 +375,7 @@ class FirstMeasurement:
             results = programs.get(program, [])
             file_runs = [result.run for result in results if result.run.file]
             is_refused = bool(file_runs) and not any(result.did_work and result.run.file for result in results)
-            is_refused = is_refused and not (_fails_slowly(run, results) or _lacks_code(results))
+            is_refused = is_refused and not (fails_slowly(run, results) or lacks_code(results))
             if not run.only_describes_itself or program in asked_programs:
                 yield run
                 continue
@@ -727,7 +726,7 @@ class FirstMeasurement:
         start_commands = dict.fromkeys(
             run.command.rpartition(" ")[0]
             for run in runs_for_users
-            if not (run.needs_failures or run.command.startswith(_ANY_SHELL_START))
+            if not (run.is_fallback or run.command.startswith(_ANY_SHELL_START))
         )
         for start_command in start_commands:
             for command in (start_command, f"{start_command} --help"):
@@ -923,7 +922,7 @@ class FirstMeasurement:
         # A program that reports its work did not only print its usage, and neither did a server.
         reports_work = run.output != "none" or run.load is not None
         printed_text = "" if reports_work else self._execute_command(workload, tree).output
-        if run.needs_failures and not reports_work and self._differs_from_build(tree, run.file):
+        if run.is_fallback and not reports_work and self._differs_from_build(tree, run.file):
             # If a program needs more, or fewer, arguments, it can take an input for the file that it is to write.
             problem = f"`{run.command}` overwrites {run.file} instead of reading it"
             return TriedCommand(run, (), problem, seconds=max(report.list_values("elapsed"), default=0.0))
@@ -1085,69 +1084,6 @@ def _may_need_port(tried_command: TriedCommand) -> bool:
     return _lacks_arguments(tried_command) and may_start and not run.is_test and not _BENCHMARK.search(run.command)
 
 
-def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether the earlier results of a program make a command of the same program superfluous."""
-    # A known server is tried only with its load.
-    if any(result.run.is_server for result in earlier_results):
-        return True
-    if _fails_slowly(run, earlier_results) or _lacks_code(earlier_results):
-        return True
-    # One command without a file that works is enough, unless it may only start and a document shows the sizes of work.
-    arguments = run.command.split()[1:]
-    is_bare = not run.file and not run.reads_text and (not arguments or arguments[0].startswith("-"))
-    bare_results = [result for result in earlier_results if result.faults] if is_bare else []
-    if any(run.may_do_nothing or not result.may_only_start for result in bare_results):
-        return True
-    # A program with work of its own needs no file.
-    if run.file and any(_has_own_work(result, run) for result in earlier_results):
-        return True
-    # A file that has changed lately is for a program that hardly works with others, and some commands are for one that
-    # has refused every file.
-    results_with_files = [result for result in earlier_results if result.did_work and result.run.file]
-    has_steady_input = any(not (result.is_nearly_start or result.run.file_may_change) for result in results_with_files)
-    # A program that does hardly any work with an expression and one file may do more with another file.
-    does_enough = any(not (result.run.needs_failures and result.is_nearly_start) for result in results_with_files)
-    if (run.file_may_change and has_steady_input) or (run.needs_failures and does_enough):
-        return True
-    # A command that may do nothing shows no more than one that gives the program work.
-    return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
-
-
-def _has_own_work(bare_result: TriedCommand, run: RunProposal) -> bool:
-    """Return whether a program works without the file of a command, so that the command is superfluous.
-
-    A benchmark or a test has work of its own, unless it takes no more than a start. A program that computes for long
-    without a file needs no stand-in, but perhaps an input.
-    """
-    if bare_result.run.file or not bare_result.did_work or bare_result.takes_only_start:
-        return False
-    is_made_to_work = bare_result.run.is_promising or bare_result.run.is_test
-    return is_made_to_work or (bool(run.stand_in_file) and not bare_result.has_no_work)
-
-
-def _fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program has failed for so long that it will probably fail with another command, too.
-
-    What it does without a file does not show what it does with one.
-    """
-    results = [result for result in earlier_results if result.run.file or not run.file]
-    if any(result.faults for result in results):
-        return False
-    # A program that never ends in time ignores its arguments. A test that does not end in time has found its data, so
-    # it is not tried in other folders.
-    max_timeouts = 1 if run.is_test and not run.file else _MAX_TIMEOUTS
-    if sum(result.timed_out for result in results) >= max_timeouts:
-        return True
-    seconds = sum(result.seconds for result in results)
-    return bool(run.file) and len(results) > 1 and seconds > _MAX_FAILURE_SECONDS
-
-
-def _lacks_code(earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program has failed with different commands because the same module or library is missing."""
-    missing_names = {find_missing_code(result.problem) for result in earlier_results}
-    return len(earlier_results) > 1 and len(missing_names) == 1 and "" not in missing_names
-
-
 def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:
     """Return a command and, for the first file of a kind, the command that passes the file as standard input.
 
@@ -1163,39 +1099,13 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
     )
     if redirected:
         argument = _STANDARD_INPUT_ARGUMENT if f" {_STANDARD_INPUT_ARGUMENT} < " in redirected.command else ""
-        return [] if run.needs_failures else [redirect_file_to_input(run, argument)]
+        return [] if run.is_fallback else [redirect_file_to_input(run, argument)]
     is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in results_with_files)
     may_read_another = bool(run.input_file) and any(
         result.problem == _SAME_OUTPUT and result.run.input_file and result.seconds < SLOW_SECONDS
         for result in results_with_files
     )
     return [run] if is_kind_tried and not may_read_another else [run, redirect_file_to_input(run)]
-
-
-def _ignores_file(tried_command: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a command that got a file seems to ignore it, or only printed its usage."""
-    if not tried_command.run.file or is_redirected(tried_command.run):
-        return False
-    bare_results = [result for result in earlier_results if result.did_work and not result.run.file]
-    return tried_command.prints_usage or any(may_ignore_file(tried_command, bare) for bare in bare_results)
-
-
-def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program was tried with enough inputs, so that another file is superfluous.
-
-    Inputs that it ignored do not count.
-    """
-    results_with_input = [
-        result
-        for result in earlier_results
-        if result.run.input_file and result.faults and not _ignores_file(result, earlier_results)
-    ]
-    if run.stand_in_file and any(result.did_work for result in results_with_input):
-        return True
-    is_enough = (
-        len(results_with_input) >= _MAX_INPUTS or sum(result.seconds for result in results_with_input) > MAX_SECONDS
-    )
-    return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)
 
 
 def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:

@@ -134,7 +134,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         size = get_size(file)
         return -size if size <= _MAX_INPUT_BYTES else 0
 
-    def choose_unchanged(files: list[str]) -> list[str]:
+    def choose_unchanged_files(files: list[str]) -> list[str]:
         """Return the files that the newest commits have not changed, or all if there are none."""
         return [file for file in files if file not in sources.changed_files] or files
 
@@ -155,14 +155,14 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         filter(None, ([file for file in files if _get_kind(file) in names] for files in (files_of_kind, candidates))),
         files_of_kind,
     )
-    ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
+    ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged_files(files_of_kind))
     # Data of any kind, the most frequent kind first.
-    data_files = choose_unchanged(
+    data_files = choose_unchanged_files(
         [file for file in candidates if _is_data(file) or file in sources_of_pages or file in uncompressed_files]
         + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
     )
     if not (files_of_kind or data_files):
-        data_files = choose_unchanged(_find_files_of_own_kinds(candidates))
+        data_files = choose_unchanged_files(_find_files_of_own_kinds(candidates))
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(
         key=lambda file: (_is_page(file), -frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file)

@@ -110,7 +110,7 @@ def list_runs_of_other_programs(
             if is_other and run.input_file == tried_command.run.file
             else None
         )
-        if larger_run and not run.needs_failures and not run.is_server:
+        if larger_run and not run.is_fallback and not run.is_server:
             runs_by_program[program] = (run, larger_run)
     return list(runs_by_program.values())[:_MAX_OTHER_PROGRAMS]
 

@@ -64,7 +64,7 @@ class RunProposal(Struct, frozen=True):
     from_service_file
         Whether it comes from a service file of the project (a systemd unit or a Dockerfile), so that it probably does
         not end.
-    needs_failures
+    is_fallback
         Whether it is tried only if no earlier command with a file did any work with the program.
     file_may_change
         Whether a document shows it with a file that has changed lately: it is tried only if the program does no more
@@ -94,7 +94,7 @@ class RunProposal(Struct, frozen=True):
     ready_command: str = ""
     stop_signal: str = ""
     from_service_file: bool = False
-    needs_failures: bool = False
+    is_fallback: bool = False
     file_may_change: bool = False
     http_error: int = 0
     is_folder: bool = False

@@ -34,7 +34,7 @@ _CHOICES = re.compile(r"^\s+\{([\w,-]+)\}", re.MULTILINE)
 
 def list_subcommands(help_text: str) -> list[str]:
     """Return the subcommands in a help text that probably read a file, the most promising first."""
-    names = _describe_subcommands(help_text)
+    names = _parse_subcommands(help_text)
     return [name for name in _READING_SUBCOMMANDS if name in names][:_MAX_SUBCOMMANDS]
 
 
@@ -43,7 +43,7 @@ def list_subcommands_about(help_text: str, words: re.Pattern[str]) -> list[str] 
 
     If this is true of more than half of them, it is what the program is about: then all that read a file come first.
     """
-    descriptions = _describe_subcommands(help_text)
+    descriptions = _parse_subcommands(help_text)
     names = [
         name for name, text in descriptions.items() if words.search(text) and not _CHANGING_SUBCOMMAND.search(name)
     ]
@@ -52,7 +52,7 @@ def list_subcommands_about(help_text: str, words: re.Pattern[str]) -> list[str] 
     return names[:_MAX_SUBCOMMANDS] if descriptions else None
 
 
-def _describe_subcommands(help_text: str) -> dict[str, str]:
+def _parse_subcommands(help_text: str) -> dict[str, str]:
     """Return the subcommands that a help text lists, with the description of each."""
     descriptions = {name: "" for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
     is_in_list = False
@@ -94,7 +94,7 @@ def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable
         The commands that passed a file to the program.
     """
     prefix = f"{start_command} "
-    runs_with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.needs_failures]
+    runs_with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.is_fallback]
     names = list_subcommands(help_text)
     benchmark_runs = [RunProposal(f"{prefix}{name}") for name in names if name in _BENCHMARKS]
     return benchmark_runs + [

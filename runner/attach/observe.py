@@ -172,7 +172,7 @@ def observe_processes(
             program=program,
             host=host,
             interval=interval,
-            pids=processes.list_all(),
+            pids=processes.list_all_pids(),
             processors=_count_processors(choice.root.pid),
             started_at=started_at,
             finished_at=finished_at,

@@ -57,7 +57,7 @@ class ObservedProcesses:
         """Return the processes as of the last refresh."""
         return self._pids
 
-    def list_all(self) -> Sequence[int]:
+    def list_all_pids(self) -> Sequence[int]:
         """Return all processes so far, including those that have ended."""
         return list(self._start_ticks)
 

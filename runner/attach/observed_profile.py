@@ -25,8 +25,8 @@ from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.labels import cut_remarks
-from runner.profile.memory_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.permissions import RecordingPermissions
+from runner.profile.recorded_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.recording_plan import CallGraph
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
 from runner.profile.script_parser import Event, Fault, Forked, Lost, Stacked, Traced
@@ -147,7 +147,7 @@ class ProfileBuilder(Struct):
             return None, None
         calls, calls_end = self._read_calls()
         complete_anatomy = self._build_anatomy(timed_recording, calls, calls_end)
-        self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
+        self.remarks.append(_describe_recorded_faults(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         sampled_recording = self.recordings.sampled_recording
         if sampled_recording and sampled_recording.seconds >= timed_recording.seconds:
@@ -370,7 +370,7 @@ def _build_census(calls: Iterable[Traced]) -> Census:
     return builder.build_census()
 
 
-def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
+def _describe_recorded_faults(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
     """Return how many faults the tables are based on, and whether faults are missing because perf missed threads."""
     recorded = f"{anatomy.recorded:,} fault" if anatomy.recorded == 1 else f"{anatomy.recorded:,} faults"
     verb = "was" if anatomy.recorded == 1 else "were"

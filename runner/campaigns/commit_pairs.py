@@ -8,7 +8,7 @@ from msgspec import Struct
 from runner.contract.judging import Judging
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.comparison import ComparisonResult, Decide, Pairs, compare_interleaved
+from runner.measuring.comparison import ComparisonResult, Decide, Pairs, compare_interleaved_trials
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
@@ -41,14 +41,14 @@ class CommitPairs(Struct, frozen=True):
     ) -> ComparisonResult:
         """Build two commits, and measure them interleaved until the service has decided or the deadline has passed.
 
-        The parameters are those of :func:`runner.measuring.comparison.compare_interleaved`.
+        The parameters are those of :func:`runner.measuring.comparison.compare_interleaved_trials`.
 
         Raises
         ------
         CommitNotBuiltError
             One of the commits does not build.
         """
-        return compare_interleaved(
+        return compare_interleaved_trials(
             self._build_trial(case, base),
             self._build_trial(case, head),
             decide,

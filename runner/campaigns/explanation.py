@@ -16,7 +16,7 @@ from runner.contract.profile import Profile
 from runner.contract.report import Sample
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved
+from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved_trials
 from runner.measuring.trial import Trial
 from runner.perf.program_failure import ExecutionFailure
 from runner.profile.case_profiler import Progress, open_profiling
@@ -168,7 +168,7 @@ def _may_remedy_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     base, head = verdict.base.level, verdict.head.level
     if remedied_head.workload.server or base is None or head is None or base == head:
         return True
-    values = remedied_head.report_measured([remedied_head.execute()]).list_values(verdict.metric)
+    values = remedied_head.build_measured_report([remedied_head.execute()]).list_values(verdict.metric)
     if not values:
         return True
     won_back_share = (head - values[0]) / (head - base)
@@ -214,7 +214,7 @@ def _measure_remedy(
             if not _may_remedy_help(remedied_head, verdict):
                 return None
             judging = head.workload.metrics.judging
-            result = sample_interleaved(
+            result = sample_interleaved_trials(
                 head,
                 remedied_head,
                 partial(_decide_on_metric, decide, verdict.metric),

@@ -11,7 +11,7 @@ from runner.contract.level import Number
 from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.count_reuse import CountReuse, differs_from_reused, has_contradicting_counts
+from runner.measuring.count_reuse import CountReuse, differs_from_reused_counts, has_contradicting_counts
 from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
@@ -159,7 +159,7 @@ class HistoryMeasurement(Struct, frozen=True):
         if patches:
             self.service.send_revisions(self.repository.name, (), patches=patches)
 
-        def measure_planned(planned_runs: Sequence[PlannedRun], n_stored: int) -> None:
+        def measure_planned_runs(planned_runs: Sequence[PlannedRun], n_stored: int) -> None:
             """Measure these runs, send the report of each, and count its outcome in the summary."""
             observer.on_plan(planned_runs, n_stored, len(planned_runs) * executions_per_run)
             for report, n_executions in self._measure_runs(planned_runs, revisions, levels_by_case, observer):
@@ -179,7 +179,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 else:
                     summary.failed_reports.append(report)
 
-        measure_planned(planned_runs, plan.stored)
+        measure_planned_runs(planned_runs, plan.stored)
         for _ in range(MAX_FOLLOW_UPS):
             # Stop if a run was refused or waits: it stays missing, so the service would order it over and over.
             if not planned_runs or outbox.waiting or outbox.refusals:
@@ -196,7 +196,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 and not (run.reason is Reason.RERUN and self._leaves_to_pairs(run.case, levels_by_case))
             ]
             if planned_runs:
-                measure_planned(planned_runs, n_stored=0)
+                measure_planned_runs(planned_runs, n_stored=0)
         return self._send_and_summarise(summary, outbox)
 
     def _leaves_to_pairs(self, case: Case, levels_by_case: Mapping[str, Mapping[str, Number]]) -> bool:
@@ -279,7 +279,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     # A commit without counts changes nothing: a later one is compared with the same run.
                     elif report.outcome is Outcome.MEASURED and run.case.name in reused_runs:
                         earlier_revision, earlier_run, reused_report = reused_runs.pop(run.case.name)
-                        if differs_from_reused(report, reused_report):
+                        if differs_from_reused_counts(report, reused_report):
                             doubted_runs.append((earlier_revision, earlier_run))
                 # The difference from the last revision with counts will be attributed to the commits after it, so the
                 # counts of that revision must be measured and not reused.

@@ -85,7 +85,7 @@ class Activity:
             self._remaining_steps -= n_steps
         self.on_change()
 
-    def add_unplanned(self, n_steps: int) -> None:
+    def add_unplanned_steps(self, n_steps: int) -> None:
         """Correct the number of remaining steps, after ``n_steps`` that were not planned have ended.
 
         The number is negative if planned steps are not needed.

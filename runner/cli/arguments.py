@@ -61,7 +61,7 @@ class Duration(click.ParamType[float]):
             self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h.", parameter, context)
         seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
         if seconds > _MAX_SECONDS:
-            self.fail(f"{value!r} is too long.", parameter, context)
+            self.fail(f"{value!r} is too long: at most {_MAX_SECONDS:,.0f} seconds are allowed.", parameter, context)
         return seconds
 
 

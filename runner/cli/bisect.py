@@ -307,7 +307,7 @@ def _search_settings(
         create_host_turn(request.settings) as turn,
         show_activity("searching the settings") as activity,
     ):
-        service.check_available()
+        service.check_availability()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, sandboxed=request.sandboxed)
         searcher = SettingSearcher(
             repository=request.repository,

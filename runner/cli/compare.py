@@ -37,7 +37,7 @@ from runner.measuring.comparison import (
     SAMPLES_PER_FURTHER_BUILD,
     ComparisonResult,
     Pairs,
-    compare_interleaved,
+    compare_interleaved_trials,
     make_undecided_result,
 )
 from runner.measuring.preflight import Workbench, is_sandbox_needed
@@ -99,7 +99,7 @@ def command(
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
     is_sandboxed = is_sandbox_needed(sandboxed, repository, settings)
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
-        service.check_available()
+        service.check_availability()
         workbench = prepare_workbench(settings, variables, turn=turn, sandboxed=is_sandboxed, retry_failed=retry_failed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in cases]
@@ -398,13 +398,13 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult
     If head can run, :func:`make_undecided_result` executes only head.
     """
     base_trial, head_trial = base.get_unbuilt_trial(case), head.get_trial(case)
-    reports = {base_trial: base_trial.report_skipped("head adds this case, and base cannot run it")}
+    reports = {base_trial: base_trial.build_skipped_report("head adds this case, and base cannot run it")}
     if failure := head.finished_build.failure:
-        reports[head_trial] = head_trial.report_failed(
+        reports[head_trial] = head_trial.build_failure_report(
             Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary
         )
     elif head_trial.obstacle:
-        reports[head_trial] = head_trial.report_skipped(head_trial.obstacle)
+        reports[head_trial] = head_trial.build_skipped_report(head_trial.obstacle)
     return make_undecided_result(base_trial, head_trial, reports)
 
 
@@ -413,13 +413,13 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
     # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
     failure_reports = {
-        trial: trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+        trial: trial.build_failure_report(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
         if (failure := side.finished_build.failure)
     }
     for trial in (base, head):
         if trial not in failure_reports and trial.obstacle:
-            failure_reports[trial] = trial.report_skipped(trial.obstacle)
+            failure_reports[trial] = trial.build_skipped_report(trial.obstacle)
     if failure_reports:
         return make_undecided_result(base, head, failure_reports)
 
@@ -439,7 +439,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
     # Measure both sides interleaved. On request of the service, base is built in head's folder too, to find out whether
     # the folders rather than the programs make the difference.
     session.start_executing(2 * (_WARM_UP_EXECUTIONS + session.pairs.min_pairs))
-    return compare_interleaved(
+    return compare_interleaved_trials(
         base,
         head,
         session.decide,

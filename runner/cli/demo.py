@@ -83,7 +83,10 @@ def _make_history(repository: Path) -> None:
     )
     if result.returncode:
         errors = result.stderr.strip().splitlines()
-        raise FaultwatchError(f"the demo history could not be created: {errors[-1] if errors else 'no reason given'}")
+        reason = errors[-1] if errors else "git printed no error"
+        raise FaultwatchError(
+            f"the demo history could not be created: {reason}", f"check that git works, and remove {repository}"
+        )
 
 
 def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
@@ -144,4 +147,4 @@ def _run_service(settings: Settings, port: int) -> None:
         except KeyboardInterrupt:  # Ctrl-C only interrupts the wait
             process.terminate()
     if status not in {0, -signal.SIGTERM, -signal.SIGINT}:
-        raise FaultwatchError(f"the service ended with status {status}")
+        raise FaultwatchError(f"the service ended with status {status}", "its messages above say why")

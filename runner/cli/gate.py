@@ -94,7 +94,7 @@ def command(
         # Refuse a head that is incomplete in this clone. If base is incomplete, only head is measured.
         find_complete_revision(ends.repository, plan.files.head, ends.measured_commit)
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
-            service.check_available()
+            service.check_availability()
             workbench = prepare_workbench(
                 settings, variables, turn=turn, sandboxed=is_sandboxed, origin=origin, retry_failed=retry_failed
             )
@@ -113,7 +113,7 @@ def command(
             )
             turn.end()
             report = build_gate_report(results, plan)
-            document = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
+            document = {"base": ends.base, "head": ends.head} | _build_comparison_document(report)
             document["cases"] = [build_document(result) for result in results]
             # Write the file before sending, so that the measurements are kept even if the service does not answer.
             write_result(document, output_file)
@@ -141,6 +141,6 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _describe_comparison(report: GateReport) -> dict[str, Any]:
+def _build_comparison_document(report: GateReport) -> dict[str, Any]:
     """Return the compared revisions and the judging workload file in the form that ``--json`` prints."""
     return report.model_dump(mode="json", include={"target", "merge", "merge_bases", "judged_by", "changes"})

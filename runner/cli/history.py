@@ -34,7 +34,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, print_message
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool

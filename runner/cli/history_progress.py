@@ -117,7 +117,7 @@ class ProgressBar:
         missing_executions = round(self._planned_executions * n_runs / self._planned_runs)
         self._planned_runs -= n_runs
         self._planned_executions -= missing_executions
-        self._add_unplanned(-missing_executions)
+        self._add_unplanned_executions(-missing_executions)
         text = f"  {commit[:10]} is not in this clone, so {format_count(n_runs, 'run')} of it cannot be measured"
         self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
@@ -147,7 +147,7 @@ class ProgressBar:
             self._progress.advance(self._task, skipped_executions)
             self._activity.advance(skipped_executions)
         else:
-            self._add_unplanned(-skipped_executions)
+            self._add_unplanned_executions(-skipped_executions)
         self._finished_runs += 1
         self._pace.advance(self._clock())
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
@@ -176,11 +176,11 @@ class ProgressBar:
                     f"  {time_left}, not counting reruns to confirm level changes", highlight=False, soft_wrap=True
                 )
 
-    def _add_unplanned(self, n_executions: int) -> None:
+    def _add_unplanned_executions(self, n_executions: int) -> None:
         """Correct the total number of executions by those that were not planned; negative if they are not needed."""
         total = (self._progress.tasks[0].total or 0) + n_executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
-        self._activity.add_unplanned(n_executions)
+        self._activity.add_unplanned_steps(n_executions)
 
     def _format_time_left(self) -> str:
         """Return the remaining time; for reruns, the upper limit, because the next one may already end the doubt."""

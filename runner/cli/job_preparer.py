@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from runner.cli.measuring_setup import prepare_workbench
 from runner.contract.job import BisectQuestion, Job, ProfileQuestion, Question
 from runner.errors import FaultwatchError
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.jobs.claimed_job import ClaimedJob
 from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import is_sandbox_needed

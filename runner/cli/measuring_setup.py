@@ -9,7 +9,7 @@ from runner.cli.terminal import print_message, print_warning
 from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
 from runner.host.cleanup import remove_leftovers
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.measuring.preflight import Workbench, set_up_workbench
 from runner.settings import Settings
 from runner.subject.repository import Repository

@@ -13,7 +13,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, print_message, print_warning
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.log_commands import break_commands_in_json
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.nightly.cell_run import PreparedCell, run_cell

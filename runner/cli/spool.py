@@ -26,7 +26,9 @@ def command(flush: bool, as_json: bool) -> None:
     if flush and spool.list_waiting():
         problem, has_refused = _flush_spool(settings, spool)
     waiting_documents = [_summarise_document(file) for file in spool.list_waiting()]
-    refused_documents = [_summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
+    refused_documents = [
+        _summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused_reports()
+    ]
     if as_json:
         document: dict[str, Any] = {
             "folder": str(spool.folder),

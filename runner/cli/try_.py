@@ -63,7 +63,7 @@ def command(
     stored. Exit code 1 if either side cannot be measured.
     """
     from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
-    from runner.measuring.comparison import Pairs, compare_interleaved
+    from runner.measuring.comparison import Pairs, compare_interleaved_trials
     from runner.reporting.embedded_service import connect_to_service
     from runner.workload.remedy import apply_remedy, parse_settings
 
@@ -80,7 +80,7 @@ def command(
     is_sandboxed = is_sandbox_needed(sandboxed, repository, config)
     # Build the revision with and without the remedy, and measure both interleaved.
     with connect_to_service(config) as service, create_host_turn(config) as turn:
-        service.check_available()
+        service.check_availability()
         workbench = prepare_workbench(config, variables, turn=turn, sandboxed=is_sandboxed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:
@@ -96,7 +96,7 @@ def command(
             activity(f"measuring {case.name} with and without the remedy")
             # Each side is first executed once without being counted.
             activity.set_remaining_steps(2 + 2 * pairs.min_pairs)
-            result = compare_interleaved(
+            result = compare_interleaved_trials(
                 unchanged_trial, changed_trial, patient_service.compare, pairs=pairs, progress=activity.advance
             )
 

@@ -6,7 +6,7 @@ order.
 
 from msgspec.structs import replace
 
-from runner.contract.fault_metrics import FAULT_KINDS
+from runner.contract.fault_kind_metrics import FAULT_KINDS
 from runner.contract.imported_metric import find_imported_metric
 from runner.contract.memory_metrics import MEMORY_METRICS
 from runner.contract.metric import Kind, Metric, MetricView

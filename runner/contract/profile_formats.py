@@ -21,7 +21,7 @@ def write_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> by
     return FORMATS[format_name](profile, stacks)
 
 
-def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
+def format_folded_stacks(profile: Profile, stacks: StackProfile) -> bytes:
     """Return folded stacks, the input of flame graph tools: a stack per line, outermost frame first, and its weight."""
     lines = (
         ";".join(_format_frame(profile.frames[index]) for index in stack.frames) + f" {stack.weight}"
@@ -63,7 +63,7 @@ def encode_pprof(profile: Profile, stacks: StackProfile) -> bytes:
 
 
 FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
-    "folded": format_folded,
+    "folded": format_folded_stacks,
     "speedscope": format_speedscope,
     "pprof": encode_pprof,
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.recorded_lookups import Lookups, make_untraced, parse_lookups
+from runner.dependencies.recorded_lookups import Lookups, make_untraced_lookups, parse_lookups
 from runner.dependencies.system_calls import open_lookup_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
@@ -77,11 +77,11 @@ class LookupTracer:
     def read_lookups(self) -> Lookups:
         """Return the command's lookups. Call this after the command has ended, and before leaving the context."""
         if self._lookups_file is None:
-            return make_untraced(self._obstacle)
+            return make_untraced_lookups(self._obstacle)
         try:
             return parse_lookups(self._lookups_file.read_bytes())
         except OSError:
-            return make_untraced("the tracer ended early")
+            return make_untraced_lookups("the tracer ended early")
 
     def has_killed_command(self) -> bool:
         """Return whether the command was killed for too many lookups. Call this when :meth:`read_lookups` may be."""

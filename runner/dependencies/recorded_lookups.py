@@ -63,7 +63,7 @@ class Lookups(Struct, frozen=True):
         )
 
 
-def make_untraced(reason: str) -> Lookups:
+def make_untraced_lookups(reason: str) -> Lookups:
     """Return the lookups of a command that could not be traced: none, and the reason."""
     return Lookups(untraced_reason=reason)
 
@@ -73,7 +73,7 @@ def parse_lookups(output: bytes) -> Lookups:
     # The first record says why some lookups are unknown. Each of the others contains a kind and a path.
     records = output.split(b"\0")
     if records[-2:] != [b".", b""]:
-        return make_untraced("the tracer ended early")
+        return make_untraced_lookups("the tracer ended early")
     entries, made_paths, changed_paths, missed_paths = set(), set(), set(), set()
     nesting_problem = ""
     for record in records[1:-2]:

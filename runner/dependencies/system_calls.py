@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from runner.errors import FaultwatchError
 from runner.execution.system_call_filter import (
+    UPDATE_HINT,
     ArgumentCondition,
     add_rule,
     export_filter,
@@ -158,7 +159,7 @@ def _build_filter(includes_open_files: bool) -> bytes:
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     if not context:
-        raise FaultwatchError("libseccomp cannot create a filter")
+        raise FaultwatchError("libseccomp cannot create a filter", UPDATE_HINT)
     try:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
         # Programs of another architecture have other call numbers, so each of their calls ends the tracing.

@@ -42,7 +42,7 @@ class CountingResult(Struct, frozen=True):
     cannot_start: bool = False
 
 
-def require_measurable() -> None:
+def require_measurable_host() -> None:
     """Check that this host can count faults.
 
     Raises

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from runner.doctor import memory_checks, processor_checks
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, CheckStatus
-from runner.doctor.undo_record import read_record, select_restorable, write_record
+from runner.doctor.undo_record import read_record, select_restorable_settings, write_record
 from runner.errors import FaultwatchError
 from runner.execution.own_command import build_installed_command
 
@@ -100,7 +100,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
     is_reset_needed = was_reset_needed or was_killed or _has_changed_services(answer.text)
     _record_pyperf_reset(host, is_needed=is_reset_needed)
     fix_report.failed += [
-        f"{name}: `pyperf system tune` did not fix it"
+        f"{name}: `pyperf system tune` did not fix it; run it as root to see its errors"
         for name in tuned_names
         if PYPERF_FIXES[name](host).status is CheckStatus.WARNING
     ]
@@ -121,7 +121,7 @@ def undo_fixes(host: HostProbe) -> FixReport:
     """
     try:
         undo_record = read_record(get_undo_file(host))
-        settings = select_restorable(dict(undo_record["settings"]), _TUNABLES)
+        settings = select_restorable_settings(dict(undo_record["settings"]), _TUNABLES)
     except FileNotFoundError:
         raise FaultwatchError(f"nothing to undo: {get_undo_file(host)} does not exist") from None
     except (OSError, ValueError, KeyError, TypeError) as error:  # The file is unreadable or damaged.

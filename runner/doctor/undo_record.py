@@ -55,7 +55,7 @@ def write_record(file: Path, document: Mapping[str, object]) -> None:
     temporary_file.replace(file)
 
 
-def select_restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
+def select_restorable_settings(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
     """Return the settings of a record, after checking that a fix may change each of them and that each value is plain.
 
     Parameters

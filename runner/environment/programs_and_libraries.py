@@ -87,7 +87,7 @@ def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> S
     """Return the libraries that compilers add to programs, other required libraries, and those preloaded for all."""
     loaded = resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed_libraries))
     return {
-        "loader.preload": " ".join(_list_preloaded(tree)) or None,
+        "loader.preload": " ".join(_list_preloaded_libraries(tree)) or None,
         **{f"library.{name}"[:_MAX_NAME_CHARACTERS]: _describe_library(file) for name, file in loaded.items()},
     }
 
@@ -97,7 +97,7 @@ def _describe_library(file: Path) -> str | None:
     return f"{make_valid_text(file.resolve().name)}, sha256 {digits}" if digits else None
 
 
-def _list_preloaded(tree: Tree) -> Iterator[str]:
+def _list_preloaded_libraries(tree: Tree) -> Iterator[str]:
     """Yield the libraries that the loader preloads into every program of this host."""
     lines_without_comments = (line.partition("#")[0] for line in tree.read_lines(_PRELOAD_FILE))
     for entry in re.split(r"[\s:]+", " ".join(lines_without_comments)):

@@ -232,7 +232,7 @@ class Launch:
         while self.serve(0) and self.ending is None and self._has_unread_messages():
             pass  # ``serve`` reads one message; its argument is not used.
 
-    def describe_outlived(self) -> str:
+    def describe_outliving_processes(self) -> str:
         """Return which processes of the program kept running, as the predicate of a sentence; empty if none did."""
         return f"ended, but processes that it started kept running: {self.outlived}" if self.outlived else ""
 

@@ -171,7 +171,9 @@ class Sandbox(Struct, frozen=True):
             return  # bubblewrap has done this already.
         result = subprocess.run([launcher, "seal", str(pid)], check=False, capture_output=True, text=True)
         if result.returncode:
-            raise FaultwatchError(f"the sandbox cannot be locked down: {result.stderr.strip()}")
+            raise FaultwatchError(
+                f"the sandbox cannot be locked down: {result.stderr.strip()}", "run `faultwatch doctor`"
+            )
 
     def _list_namespace_options(self) -> Iterator[str]:
         """Yield the options of bubblewrap for namespaces and capabilities."""

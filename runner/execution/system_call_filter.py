@@ -16,6 +16,7 @@ from itertools import chain
 
 from runner.errors import FaultwatchError
 
+UPDATE_HINT = "update libseccomp; Debian and Ubuntu: apt install libseccomp2"
 DENIED_CALLS: dict[str, tuple[str, ...]] = {
     "reading other processes and their counters": (
         *("perf_event_open", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "syslog"),
@@ -129,7 +130,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     if not context:
-        raise FaultwatchError("libseccomp cannot create a filter")
+        raise FaultwatchError("libseccomp cannot create a filter", UPDATE_HINT)
     try:
         if other_architecture := OTHER_ARCHITECTURES.get(platform.machine()):
             # Otherwise a program for this architecture is killed at its first system call.
@@ -223,7 +224,7 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *condit
     array = (ArgumentCondition * len(conditions))(*conditions)
     status = seccomp.seccomp_rule_add_array(context, action, number, len(conditions), array)
     if status not in {0, -errno.EDOM}:  # The latter means that this architecture lacks the call.
-        raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
+        raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}", UPDATE_HINT)
 
 
 def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
@@ -238,7 +239,7 @@ def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
     try:
         status = seccomp.seccomp_export_bpf(context, descriptor)
         if status:
-            raise FaultwatchError(f"libseccomp cannot write its filter: {os.strerror(-status)}")
+            raise FaultwatchError(f"libseccomp cannot write its filter: {os.strerror(-status)}", UPDATE_HINT)
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     finally:
         os.close(descriptor)

@@ -9,7 +9,7 @@ from runner.reporting.spool import Spool
 from runner.settings import Settings
 from runner.subject.build_places import BuildPlaces
 from runner.subject.subject_registry import remove_partial_entries
-from runner.system.scratch import remove_abandoned
+from runner.system.scratch import remove_abandoned_folders
 from runner.system.tree import Tree
 
 
@@ -20,12 +20,12 @@ def remove_leftovers(settings: Settings) -> None:
     """
     tree = Tree()
     restore_grace_period(tree)
-    MemoryGroup(limit=None, tree=tree).remove_abandoned()
+    MemoryGroup(limit=None, tree=tree).remove_abandoned_groups()
     # None is the folder of temporary files.
     for folder in (None, settings.programs, settings.copies, settings.clones):
-        remove_abandoned(folder)
+        remove_abandoned_folders(folder)
     for store in BuildStore:
         with suppress(OSError):
             BuildPlaces(settings.builds, store).remove_unfinished_builds()
-    Spool(settings.spool).remove_abandoned()
+    Spool(settings.spool).remove_abandoned_files()
     remove_partial_entries(settings)

@@ -114,7 +114,7 @@ class _ProgressReporter:
         self._n_stored = self._n_stored + 1 if state is self._state else 1
         self._state = state
         runs_left = max(0, state.answer.runs_left - self._n_stored) if isinstance(state.answer, Measure) else None
-        self._job.report_measured(_describe_run(report, self._metric), runs_left)
+        self._job.report_measured_runs(_describe_run(report, self._metric), runs_left)
 
     def on_proof_start(self, state: Search) -> None:
         """Announce the two runs of a proof, and report the proof as progress."""
@@ -129,7 +129,7 @@ class _ProgressReporter:
         """Report the two runs of a proof as progress."""
         assert isinstance(state.answer, Prove)
         text = "; ".join(_describe_run(report, self._metric) for report in reports)
-        self._job.report_measured(text, _RUNS_PER_PROOF * (state.answer.culprits_left - 1))
+        self._job.report_measured_runs(text, _RUNS_PER_PROOF * (state.answer.culprits_left - 1))
 
 
 class _SearchObservers:

@@ -54,7 +54,7 @@ class ClaimedJob(Struct):
         Parameters
         ----------
         n_runs
-            The number of runs that follow. The time until :meth:`report_measured` is divided by it (0 counts as 1).
+            The number of runs that follow; 0 counts as 1. The time until :meth:`report_measured_runs` is divided by it.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class ClaimedJob(Struct):
         self.heartbeat.check_orders(n_runs)
         self._runs_started_at, self._announced_runs = time.monotonic(), max(1, n_runs)
 
-    def report_measured(self, sentence: str, runs_left: int | None = None) -> None:
+    def report_measured_runs(self, sentence: str, runs_left: int | None = None) -> None:
         """Report progress after the runs that :meth:`announce_runs` announced were measured and sent.
 
         Parameters

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from runner.contract.job import Backend, Claim, Job, Lease, Outcome, Question
 from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
 from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service
@@ -84,9 +84,9 @@ class JobRunner(Struct, frozen=True):
             def run_handler() -> JobResult:
                 return handler(prepare(lease.job, service, heartbeat, begin_turn))
 
-            return self._run_claimed(heartbeat, run_handler)
+            return self._run_claimed_job(heartbeat, run_handler)
 
-    def _run_claimed(self, heartbeat: Heartbeat, run_handler: Callable[[], JobResult]) -> Job:
+    def _run_claimed_job(self, heartbeat: Heartbeat, run_handler: Callable[[], JobResult]) -> Job:
         """Run a claimed job, and report how it ended."""
         try:
             result = run_handler()

@@ -53,7 +53,7 @@ def run(job: ClaimedJob) -> JobResult:
     sentence = f"{revision.commit[:10]} has been measured."
     if report.failure:
         sentence = f"{revision.commit[:10]} could not be measured: {report.failure.message}"
-    job.report_measured(sentence, runs_left=0)
+    job.report_measured_runs(sentence, runs_left=0)
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(sentence)
     return JobResult(sentence, {"run_id": str(report.run_id)})

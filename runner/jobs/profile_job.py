@@ -27,6 +27,6 @@ def run(job: ClaimedJob) -> JobResult:
         profile = profiler.profile(revision, job.report_progress)
         outbox.post_now(profile)
         profiles.append(profile)
-        job.report_measured(f"{profile.revision.commit[:10]} has been profiled.", len(revisions) - position)
+        job.report_measured_runs(f"{profile.revision.commit[:10]} has been profiled.", len(revisions) - position)
     names = " and ".join(profile.revision.commit[:10] for profile in profiles)
     return JobResult(f"Profiled: {names}.", {"profiles": [str(profile.profile_id) for profile in profiles]})

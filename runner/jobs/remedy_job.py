@@ -12,7 +12,7 @@ from runner.contract.report import Outcome, Report
 from runner.contract.word_list import join_words
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
-from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials
 from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
@@ -52,7 +52,7 @@ def run(job: ClaimedJob) -> JobResult:
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
         pairs = replace(pairs, min_pairs=max(pairs.min_pairs, MIN_PAIRS), max_pairs=max(pairs.max_pairs, MIN_PAIRS))
-    result = compare_interleaved(present_trial, changed_trial, job.service.compare, pairs=pairs)
+    result = compare_interleaved_trials(present_trial, changed_trial, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_experimental(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
     # Report a side that failed, or else what the remedy changes. A skipped side comes last: the other caused the skip.
@@ -65,7 +65,7 @@ def run(job: ClaimedJob) -> JobResult:
     settings = join_words(
         [f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())]
     )
-    job.report_measured(f"The effect of {settings} has been measured.", runs_left=0)
+    job.report_measured_runs(f"The effect of {settings} has been measured.", runs_left=0)
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": medians})
 
 

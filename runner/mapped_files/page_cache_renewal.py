@@ -10,7 +10,7 @@ from runner.perf.faults_by_file import FaultsByFile
 from runner.system.regular_file import open_regular
 
 
-def evict_unprepared(preparations: Mapping[str, Preparation]) -> None:
+def evict_unprepared_files(preparations: Mapping[str, Preparation]) -> None:
     """Evict the evictable pages of the unprepared files from the page cache."""
     for path, preparation in preparations.items():
         if preparation.cache is CacheState.UNPREPARED:

@@ -17,11 +17,11 @@ from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.word_list import join_first_words
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
 from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
-from runner.dependencies.recorded_lookups import Lookups, make_untraced
+from runner.dependencies.recorded_lookups import Lookups, make_untraced_lookups
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
-from runner.mapped_files.page_cache_renewal import compute_uncertain_faults, evict_unprepared
+from runner.mapped_files.page_cache_renewal import compute_uncertain_faults, evict_unprepared_files
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
@@ -98,7 +98,7 @@ class TrialFiles:
         """
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
-        self.lookups = make_untraced("it was not executed")
+        self.lookups = make_untraced_lookups("it was not executed")
         self._tree = tree.resolve()
         self._program_tree = ProgramTree(self._tree, began, sandbox)
         self._answered_lookups: AnsweredLookups | None = None
@@ -181,12 +181,12 @@ class TrialFiles:
         """Whether all files are prepared, so that the page cache cannot move the count."""
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
-    def evict_unprepared(self) -> None:
+    def evict_unprepared_files(self) -> None:
         """Evict the evictable pages of the unprepared files from the page cache."""
-        evict_unprepared(self._preparations)
+        evict_unprepared_files(self._preparations)
 
     def record_renewal(self, faults: FaultsByFile | None) -> None:
-        """Record the faults of a watched execution that followed :meth:`evict_unprepared`."""
+        """Record the faults of a watched execution that followed :meth:`evict_unprepared_files`."""
         self._renewals.append(faults)
 
     def build_program_files(self) -> ProgramFiles | None:

@@ -19,7 +19,7 @@ from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Environment, Report, Sample
 from runner.dependencies.lookup_answers import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
-from runner.measuring.environment_change import SpoiledSession, require_unchanged
+from runner.measuring.environment_change import SpoiledSession, require_unchanged_environment
 from runner.measuring.interleaved_servers import execute_servers_in_turns
 from runner.measuring.side_failure import SideFailure, name_failed_side
 from runner.measuring.trial import Trial
@@ -94,7 +94,7 @@ class ComparisonResult(Struct, frozen=True):
         return _make_request(self.base, self.head, judging, n_cases=n_cases, max_pairs=self.max_pairs)
 
 
-def compare_interleaved(
+def compare_interleaved_trials(
     base: Trial,
     head: Trial,
     decide: Decide,
@@ -149,7 +149,7 @@ def compare_interleaved(
         except (ExecutionFailure, SpoiledSession) as error:
             return make_undecided_result(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
         judging = judging or base.workload.metrics.judging
-        result = sample_interleaved(
+        result = sample_interleaved_trials(
             base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
         )
         if result.comparison and result.comparison.needs_cache_renewal:
@@ -160,7 +160,7 @@ def compare_interleaved(
                     progress()
             except (ExecutionFailure, SpoiledSession) as error:
                 return make_undecided_result(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
-            result = sample_interleaved(
+            result = sample_interleaved_trials(
                 base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
             )
     if build_base_in_head_folder:
@@ -179,7 +179,7 @@ def compare_interleaved(
     )
 
 
-def sample_interleaved(
+def sample_interleaved_trials(
     base: Trial,
     head: Trial,
     decide: Decide,
@@ -196,7 +196,7 @@ def sample_interleaved(
     head is at fault.
 
     ``decide`` returns the service's decision on the pairs so far, which says how many more it needs. The other
-    parameters are those of :func:`compare_interleaved`.
+    parameters are those of :func:`compare_interleaved_trials`.
     """
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
@@ -211,7 +211,7 @@ def sample_interleaved(
                 for position, (executed_trial, sample) in enumerate(_execute_pair(order)):
                     samples[executed_trial].append(sample.model_copy(update={"place": 2 * number + position}))
                     progress()
-            base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
+            base_report, head_report = (trial.build_measured_report(samples[trial], session) for trial in (base, head))
             request = _make_request(base_report, head_report, judging, n_cases=n_cases, max_pairs=pairs.max_pairs)
             decision = decide(request)
             if decision.remaining_pairs == 0 or n_target_pairs >= pairs.max_pairs or _is_over(deadline):
@@ -221,7 +221,7 @@ def sample_interleaved(
         failed_trial, failure = side_failure.trial, side_failure.failure
         if failed_trial is base and isinstance(failure, ExecutionFailure) and _can_run_alone(base):
             # Base runs when head does not: head makes it fail, for example because it fills the disk.
-            skipped_report = head.report_skipped(
+            skipped_report = head.build_skipped_report(
                 f"base fails only when it is measured together with head: {failure.message}",
                 temporary=True,
             )
@@ -290,13 +290,13 @@ def _compare_in_other_place(
     samples = []
     try:
         with build_base_in_head_folder() as trial, raise_priority():
-            require_unchanged(result.base.environment, trial.environment)
+            require_unchanged_environment(result.base.environment, trial.environment)
             trial.warm_up()
             progress()
             for _ in range(SAMPLES_IN_OTHER_PLACE):
                 samples.append(trial.execute())
                 progress()
-            report = trial.report_measured(samples)
+            report = trial.build_measured_report(samples)
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return result
     values_by_count = {name: report.list_values(name) for name in report.metrics if get_metric(name).kind is Kind.COUNT}
@@ -316,9 +316,10 @@ def compare_other_builds(
     judging: Judging,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
-    """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`.
+    """Measure further builds of base and head as long as the service asks for them.
 
-    If no further build is possible, or one cannot be measured, the last decision stands.
+    The parameters are those of :func:`compare_interleaved_trials`. If no further build is possible, or one cannot be
+    measured, the last decision stands.
     """
     number = 0
     while result.comparison and result.comparison.needs_other_builds:
@@ -355,7 +356,7 @@ def _measure_other_build(trial: Trial, environment: Environment, progress: Calla
     DamagedBuild
         The build cannot be used.
     """
-    require_unchanged(environment, trial.environment)
+    require_unchanged_environment(environment, trial.environment)
     restore_tree(trial.tree)
     trial.warm_up()
     progress()
@@ -363,7 +364,7 @@ def _measure_other_build(trial: Trial, environment: Environment, progress: Calla
     for _ in range(SAMPLES_PER_FURTHER_BUILD):
         samples.append(trial.execute())
         progress()
-    report = trial.report_measured(samples)
+    report = trial.build_measured_report(samples)
     own_bytes = report.files.own_bytes if report.files else ""
     values_by_count = {name: report.list_values(name) for name in report.metrics if get_metric(name).kind is Kind.COUNT}
     levels_by_count = {name: _compute_level(values) for name, values in values_by_count.items() if values}
@@ -404,7 +405,9 @@ def make_undecided_result(base: Trial, head: Trial, reports: Mapping[Trial, Repo
         The reports of the sides that cannot be measured.
     """
     if head in reports:
-        base_report = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
+        base_report = reports.get(base) or base.build_skipped_report(
+            "the other side of the comparison could not be measured"
+        )
         return ComparisonResult(base_report, reports[head], comparison=None)
     return ComparisonResult(reports[base], _measure_head_alone(head), comparison=None)
 
@@ -413,7 +416,7 @@ def _measure_head_alone(head: Trial) -> Report:
     """Return the report of one execution of head without base."""
     try:
         head.warm_up()
-        return head.report_measured([head.execute()])
+        return head.build_measured_report([head.execute()])
     except (ExecutionFailure, SpoiledSession) as error:
         return _report_failure(head, error)
 
@@ -421,8 +424,8 @@ def _measure_head_alone(head: Trial) -> Report:
 def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
     """Return the report of a trial whose program failed, or whose session was spoiled by the host."""
     if isinstance(error, ExecutionFailure):
-        return trial.report_failed(error.stage, error.message, error.log, temporary=error.temporary)
-    return trial.report_skipped(str(error), temporary=True)
+        return trial.build_failure_report(error.stage, error.message, error.log, temporary=error.temporary)
+    return trial.build_skipped_report(str(error), temporary=True)
 
 
 @contextmanager

@@ -109,7 +109,7 @@ class CountReuse:
         for metric_name, expected_count in expected_counts.items():
             if metric_name not in readings or readings[metric_name].value != expected_count:
                 return None
-        return trial.report_reused(source, expected_counts)
+        return trial.build_reused_report(source, expected_counts)
 
     def attach_check(self, report: Report, source: Report) -> Report:
         """Return a measured report with the comparison of its counts with those that could have been reused.
@@ -233,7 +233,7 @@ def has_contradicting_counts(report: Report) -> bool:
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 
-def differs_from_reused(report: Report, reused_report: Report) -> bool:
+def differs_from_reused_counts(report: Report, reused_report: Report) -> bool:
     """Return whether the counts of a measured run differ from the reused counts of another run."""
     counts = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(

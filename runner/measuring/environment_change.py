@@ -12,7 +12,7 @@ class SpoiledSession(FaultwatchError):
     """The state of the host spoils the session. Another attempt can succeed."""
 
 
-def require_unchanged(before: Environment, after: Environment) -> None:
+def require_unchanged_environment(before: Environment, after: Environment) -> None:
     """Check that the environment did not change during a session; otherwise that of each sample would be unknown.
 
     Raises

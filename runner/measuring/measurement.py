@@ -67,7 +67,7 @@ def measure_case(
             raise
         # A program can cause unexpected errors, which must not prevent the measurement of other commits.
         message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
-        return Trial(workload, trial_subject, bench).report_failed(
+        return Trial(workload, trial_subject, bench).build_failure_report(
             Stage.MEASURE, message, traceback.format_exc(), temporary=True
         )
 
@@ -75,7 +75,7 @@ def measure_case(
 def _measure_case(trial: Trial, sampling: Sampling, progress: Callable[[], None]) -> Report:
     """Execute a trial until it has enough samples, and return its report, or why there is no result."""
     if trial.obstacle:
-        return trial.report_skipped(trial.obstacle)
+        return trial.build_skipped_report(trial.obstacle)
     samples: list[Sample] = []
     try:
         restore_tree(trial.tree)
@@ -88,13 +88,13 @@ def _measure_case(trial: Trial, sampling: Sampling, progress: Callable[[], None]
         while sampling.needs_more_samples(samples):
             samples.append(trial.execute())
             progress()
-        return trial.report_measured(samples)
+        return trial.build_measured_report(samples)
     except DamagedBuild as damage:
-        return trial.report_skipped(f"the build cannot be used: {damage}", temporary=True)
+        return trial.build_skipped_report(f"the build cannot be used: {damage}", temporary=True)
     except SpoiledSession as error:
-        return trial.report_skipped(str(error), temporary=True)
+        return trial.build_skipped_report(str(error), temporary=True)
     except ExecutionFailure as failure:
-        return trial.report_failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
+        return trial.build_failure_report(failure.stage, failure.message, failure.log, temporary=failure.temporary)
 
 
 def _preload_report_models() -> None:
@@ -149,5 +149,5 @@ def report_failed_build(
     """Return the report of a case of a revision whose build failed or is impossible on this host."""
     trial = Trial(workload, Subject(subject, revision, case, failure.build), bench)
     if failure.lacks_programs:
-        return trial.report_skipped(failure.message, temporary=True)
-    return trial.report_failed(failure.stage, failure.message, failure.build.log, temporary=failure.temporary)
+        return trial.build_skipped_report(failure.message, temporary=True)
+    return trial.build_failure_report(failure.stage, failure.message, failure.build.log, temporary=failure.temporary)

@@ -40,7 +40,7 @@ def compare_with_stored_base(
 
     Return None unless the counts repeat and equal those of base: any difference has to be measured interleaved. Return
     None as well if the program fails, or the environment changes. For the parameters, see
-    :func:`runner.measuring.comparison.compare_interleaved`.
+    :func:`runner.measuring.comparison.compare_interleaved_trials`.
     """
     session = uuid.uuid4()
     samples: list[Sample] = []
@@ -54,7 +54,7 @@ def compare_with_stored_base(
                 for number in range(len(samples), n_target_samples):
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
-                report = head.report_measured(samples, session)
+                report = head.build_measured_report(samples, session)
                 # The judging of noisy metrics is left out: a stored run decides only counts. So are budgets, because
                 # any difference from the stored run is measured interleaved.
                 request = ComparisonRequest(

@@ -31,7 +31,7 @@ from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
 from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.dependencies.lookup_tracing import LookupTracer
-from runner.dependencies.recorded_lookups import Lookups, make_untraced
+from runner.dependencies.recorded_lookups import Lookups, make_untraced_lookups
 from runner.environment.build_tools import read_build_settings
 from runner.environment.programs_and_libraries import read_run_settings
 from runner.environment.secrets import hide_secrets
@@ -45,7 +45,7 @@ from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_files_cold
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
-from runner.measuring.environment_change import require_unchanged
+from runner.measuring.environment_change import require_unchanged_environment
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
 from runner.perf.attached_recorder import Recording
@@ -293,7 +293,7 @@ class Trial:
             if not needs_repetition or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
-            self._files.evict_unprepared()
+            self._files.evict_unprepared_files()
             for _ in range(2):  # First with evicted files, then in the state in which the first execution left them.
                 self._files.record_renewal(self._record_faults())
 
@@ -322,7 +322,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.evict_unprepared()
+        self._files.evict_unprepared_files()
         self._was_renewed = True
         self.execute()
 
@@ -341,7 +341,7 @@ class Trial:
         reasons = self._bench.known_files.untraced_reasons
         case = self.subject.case.name
         if case in reasons:
-            return self._record_faults(), make_untraced(reasons[case])
+            return self._record_faults(), make_untraced_lookups(reasons[case])
         with LookupTracer(is_launched=True, is_counted=True) as tracer:
             try:
                 return self._record_faults(tracer), tracer.read_lookups()
@@ -352,7 +352,7 @@ class Trial:
                 problem = f"it fails while it is traced: {failure.message}"
         faults = self._record_faults()
         reasons[case] = problem
-        return faults, make_untraced(problem)
+        return faults, make_untraced_lookups(problem)
 
     def _record_faults(self, tracer: LookupTracer | None = None) -> FaultsByFile | None:
         """Execute the case once while all faults are recorded; return them by file, or None if that is impossible."""
@@ -498,7 +498,7 @@ class Trial:
         except OSError as error:
             raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
 
-    def report_measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
+    def build_measured_report(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, with the outliers marked.
 
         Raises
@@ -506,13 +506,15 @@ class Trial:
         SpoiledSession
             If the environment has changed since before the samples.
         """
-        require_unchanged(self._environment, self._bench.capture_environment(self.workload, self.subject.case))
+        require_unchanged_environment(
+            self._environment, self._bench.capture_environment(self.workload, self.subject.case)
+        )
         self._files.mark_changed_files()
         if not self.workload.server:  # Of a server, the watched execution covers its whole life, not only the windows.
             samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
-    def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
+    def build_reused_report(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
         """Return the report of this revision with the counts of ``source``, a run with the same bytes.
 
         Return None if the case has an obstacle, if the environment has changed since that run, or for a cold case,
@@ -525,13 +527,13 @@ class Trial:
         origin = ReusedCounts(run_id=source.run_id, commit=source.revision.commit)
         return report.model_copy(update={"files": source.files, "remarks": source.remarks, "reused": origin})
 
-    def report_skipped(self, reason: str, *, temporary: bool = False) -> Report:
+    def build_skipped_report(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
         reason = hide_secrets(reason, self._state.variables)  # It can quote the failure of the other side.
         failure = Failure(stage=Stage.RUN, message=reason[:MAX_LINE_CHARACTERS], temporary=temporary)
         return self._make_report(Outcome.SKIPPED, failure=failure)
 
-    def report_failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
+    def build_failure_report(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
         """Return the report that the build or the program failed.
 
         Parameters

@@ -24,6 +24,7 @@ from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
+from runner.perf.perf_binary import REPORT_HINT
 from runner.perf.region import REGION_EVENTS, Region
 from runner.process_state.memory_group import MemoryGroup
 
@@ -137,7 +138,7 @@ class CountedProgram:
         try:
             readings = self._perf.read_readings()
         except PerfOutputError as error:
-            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
+            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}", REPORT_HINT) from None
         readings |= {
             "user-time": Reading(value=ending.user),
             "sys-time": Reading(value=ending.system),
@@ -176,7 +177,7 @@ class CountedProgram:
         if launcher_result.status is None or ending is None:
             return launcher_result.problem or "vanished"
         if not ending.status:  # Otherwise the program's own failure says more than the processes that it left behind.
-            outlived = self.launch.describe_outlived()
+            outlived = self.launch.describe_outliving_processes()
             if outlived:
                 return outlived
         # Use the wording of ProgramResult, which depends only on the status, so the output is left empty.
@@ -215,7 +216,9 @@ class CountedProgram:
         except OSError as error:
             if error.errno in OUT_OF_FILES_ERRORS:
                 raise
-            raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
+            raise FaultwatchError(
+                f"the program cannot be put into its control group: {error.strerror}", "run `faultwatch doctor`"
+            ) from None
         try:
             self._watch.wait()
             # A region or a load begins later; recorders are attached then.

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from runner.execution.process_variables import BASE_VARIABLES
 
+REPORT_HINT = "please report this, with the output of `perf --version`"
+"""What to do about an output of perf that cannot be parsed."""
 _PERF_OF_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
 _TIMEOUT_SECONDS = 10.0
 """Seconds that a short command, such as ``perf record -h``, may take; on a busy host, its start may take some."""

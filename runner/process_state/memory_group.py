@@ -128,7 +128,7 @@ class MemoryGroup:
                 return True
         return False
 
-    def remove_abandoned(self) -> None:
+    def remove_abandoned_groups(self) -> None:
         """Remove the groups of runners that were killed, with the processes in them."""
         # No limit is set here, so the names of the limit files are empty. In version 2, one group has all controllers.
         for controller, version_1_file, version_2_file in (("memory", "", ""), ("pids", "", None)):

@@ -14,8 +14,8 @@ from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.labels import cut_label
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
-from runner.profile.memory_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.page_states import LateAttachPageStates, PageStates
+from runner.profile.recorded_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.script_parser import (
     Event,
     Executed,

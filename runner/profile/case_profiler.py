@@ -43,7 +43,6 @@ from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
 from runner.profile.memory_calls import MemoryCalls
-from runner.profile.memory_system_calls import find_call_numbers
 from runner.profile.missing_names_and_callers import (
     describe_functions_without_lines,
     describe_missing_callers,
@@ -52,6 +51,7 @@ from runner.profile.missing_names_and_callers import (
 )
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
+from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import (
     ADDRESS_FIELDS,
@@ -174,7 +174,7 @@ class Collector(Struct):
         tracers: list[Tracer] = [compiled_code]
         if strace:
             tracers.append(strace)
-        sample = self._execute_recorded(plans, *tracers)
+        sample = self._execute_with_recorders(plans, *tracers)
 
         def read() -> tuple[Anatomy, Census]:
             """Read the recording; return the anatomy of its faults and the census of its calls."""
@@ -234,7 +234,7 @@ class Collector(Struct):
         options = recording_plan.build_fault_stack_options(period, self.call_graph, recorded_calls)
         expected_bytes = recording_plan.estimate_stack_bytes(n_stacks, 1, self.call_graph)
         compiled_code = self._follow_compiled_code()
-        self._execute_recorded([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
+        self._execute_with_recorders([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
 
         def read() -> _FaultStacks:
             """Read the recording; return the profiles of its stacks."""
@@ -279,7 +279,7 @@ class Collector(Struct):
             ),
         )
         compiled_code = self._follow_compiled_code()
-        self._execute_recorded(plans, compiled_code)
+        self._execute_with_recorders(plans, compiled_code)
 
         def read() -> tuple[StackProfile, StackProfile]:
             """Return the profiles of CPU time and of waiting time, both in nanoseconds."""
@@ -301,13 +301,13 @@ class Collector(Struct):
     def count_python_lines(self) -> tuple[PythonLine, ...]:
         """Execute a Python program once to count the faults of its lines, and return these; empty if it fails."""
         recorder = PythonLineRecorder(self.trial.tree)
-        self._execute_followed(recorder, "the faults of individual Python lines could not be counted")
+        self._execute_with_line_recorder(recorder, "the faults of individual Python lines could not be counted")
         return recorder.lines
 
     def record_java_lines(self, jfr: Path) -> Future[tuple[AllocatingLine, ...]]:
         """Record the allocations of a Java program in one execution; return a future of its lines, empty on failure."""
         recorder = JavaLineRecorder(self.trial.tree)
-        self._execute_followed(recorder, "the allocations of individual Java lines could not be recorded")
+        self._execute_with_line_recorder(recorder, "the allocations of individual Java lines could not be recorded")
         recording = self.scratch / "allocations.jfr"
         recording.write_bytes(recorder.recording)
 
@@ -317,7 +317,7 @@ class Collector(Struct):
 
         return self.reader.submit(read)
 
-    def _execute_followed(self, recorder: PythonLineRecorder | JavaLineRecorder, obstacle: str) -> None:
+    def _execute_with_line_recorder(self, recorder: PythonLineRecorder | JavaLineRecorder, obstacle: str) -> None:
         """Execute the case while its runtime records lines; on failure, add a remark that begins with ``obstacle``."""
         variables = recorder.add_variables(self.trial.variables)
         try:
@@ -331,7 +331,7 @@ class Collector(Struct):
         self.cleanup.callback(compiled_code.remove_maps)
         return compiled_code
 
-    def _execute_recorded(self, plans: Sequence[RecordPlan], *tracers: Tracer) -> Sample:
+    def _execute_with_recorders(self, plans: Sequence[RecordPlan], *tracers: Tracer) -> Sample:
         """Execute the case under recorders and tracers, while its runtime writes the names of the code it compiles."""
         return self.trial.execute(
             recording=Recording(tuple(plans), tracers, variables=add_map_variables(self.trial.variables))

@@ -8,7 +8,7 @@ from runner.profile.anatomy import CodePlace
 from runner.profile.compiled_code import is_compiled
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import SourceLine
-from runner.profile.stack_folding import FrameTable, expand_inlined
+from runner.profile.stack_folding import FrameTable, expand_inlined_frames
 
 
 def locate_places(table: FrameTable, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
@@ -24,4 +24,4 @@ def locate_places(table: FrameTable, places: Iterable[CodePlace]) -> dict[CodePl
 
 def _make_frame(place: CodePlace, lines: Mapping[int, tuple[SourceLine, ...]]) -> contract.Frame:
     frame = ScriptFrame(place.offset, place.function, place.module)
-    return expand_inlined(frame, tuple(lines.get(place.offset, ())))[0]
+    return expand_inlined_frames(frame, tuple(lines.get(place.offset, ())))[0]

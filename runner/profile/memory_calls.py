@@ -6,8 +6,8 @@ from msgspec import Struct, field
 
 from runner.contract.profile import Memory, Touch
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
-from runner.profile.memory_system_calls import ENTRY_PREFIX, FILE_CALLS, MREMAP_EXIT
 from runner.profile.page_states import LateAttachPageStates, PageStates
+from runner.profile.recorded_system_calls import ENTRY_PREFIX, FILE_CALLS, MREMAP_EXIT
 from runner.profile.script_parser import (
     Event,
     Executed,

@@ -86,21 +86,23 @@ class PageStates(Struct):
         """
         match name:
             case "munmap":
-                self._mark_returned(arguments["addr"], arguments["len"], mark or Touch.AFTER_MUNMAP.value)
+                self._mark_returned_pages(arguments["addr"], arguments["len"], mark or Touch.AFTER_MUNMAP.value)
                 return arguments["len"]
             case "mmap":
                 if arguments["flags"] & _MAP_FIXED:
-                    self._mark_returned(arguments["addr"], arguments["len"], mark or Touch.AFTER_MUNMAP.value)
+                    self._mark_returned_pages(arguments["addr"], arguments["len"], mark or Touch.AFTER_MUNMAP.value)
                 return arguments["len"]
             case "madvise":
                 if arguments["behavior"] in _RETURNING_ADVICE:
-                    self._mark_returned(arguments["start"], arguments["len_in"], mark or Touch.AFTER_MADVISE.value)
+                    self._mark_returned_pages(
+                        arguments["start"], arguments["len_in"], mark or Touch.AFTER_MADVISE.value
+                    )
                 return arguments["len_in"]
             case "mremap":
                 cut_bytes = arguments["old_len"] - arguments["new_len"]
                 if cut_bytes > 0:
                     start = arguments["addr"] + arguments["new_len"]
-                    self._mark_returned(start, cut_bytes, mark or Touch.AFTER_MUNMAP.value)
+                    self._mark_returned_pages(start, cut_bytes, mark or Touch.AFTER_MUNMAP.value)
                 return arguments["new_len"]
             case "brk":
                 return self._move_heap_end(arguments["brk"], mark or Touch.AFTER_BRK.value)
@@ -141,10 +143,10 @@ class PageStates(Struct):
         if not previous_end:
             return 0  # The previous end is unknown.
         if end < previous_end:
-            self._mark_returned(end, previous_end - end, mark)
+            self._mark_returned_pages(end, previous_end - end, mark)
         return abs(end - previous_end)
 
-    def _mark_returned(self, start: int, size: int, mark: str) -> None:
+    def _mark_returned_pages(self, start: int, size: int, mark: str) -> None:
         """Mark the pages of a range that have faulted as given back to the kernel."""
         # Like the kernel, round both ends up: a page that is still used in part is not given back.
         first_page, end_page = -(-start // self.page_size), -(-(start + size) // self.page_size)
@@ -171,8 +173,8 @@ class LateAttachPageStates(PageStates):
         returned_range = self._returned_ranges.find(page * self.page_size) if is_new else None
         return returned_range.kind if returned_range else previous_state
 
-    def _mark_returned(self, start: int, size: int, mark: str) -> None:
-        PageStates._mark_returned(self, start, size, mark)
+    def _mark_returned_pages(self, start: int, size: int, mark: str) -> None:
+        PageStates._mark_returned_pages(self, start, size, mark)
         if size > 0:
             # These mappings serve only as ranges: their kind is the mark, and nothing else of them is used.
             self._returned_ranges.add(MemoryMapping(start, start + size, 0, Memory.OTHER, mark, ""))

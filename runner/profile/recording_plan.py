@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from runner.profile.fault_access import EXCEPTION_TRACEPOINTS
-from runner.profile.memory_system_calls import COMMON_CALLS, RAW_ENTRY, RAW_EXIT
+from runner.profile.recorded_system_calls import COMMON_CALLS, RAW_ENTRY, RAW_EXIT
 
 CallGraph = Literal["fp", "dwarf", "lbr"]
 

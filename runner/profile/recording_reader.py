@@ -13,8 +13,8 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
-from runner.perf.perf_binary import get_perf_program, run_tool
-from runner.profile.memory_system_calls import find_call_numbers
+from runner.perf.perf_binary import REPORT_HINT, get_perf_program, run_tool
+from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
@@ -62,8 +62,11 @@ def read_events(
     if not file.exists() or not file.stat().st_size:
         error = file.with_suffix(".error")
         message = error.read_text(encoding="utf-8", errors="replace").strip() if error.exists() else ""
-        first_line = message.partition("\n")[0] or "no error message"
-        raise FaultwatchError(f"perf record wrote nothing: {first_line[:_MAX_MESSAGE_CHARACTERS]}")
+        first_line = message.partition("\n")[0] or "it printed no error"
+        raise FaultwatchError(
+            f"perf record wrote nothing: {first_line[:_MAX_MESSAGE_CHARACTERS]}",
+            "`faultwatch doctor` shows what keeps perf from recording",
+        )
     options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # --no-inline, because addr2line, which looks up all offsets of a binary at once, finds inlined functions faster.
     words = [*sandbox_prefix, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
@@ -91,7 +94,7 @@ def read_events(
                 yield from parse_script(lines, has_fault_stacks=has_fault_stacks, call_numbers=call_numbers)
             except ScriptError as error:
                 process.kill()
-                raise FaultwatchError(f"the output of perf script cannot be parsed: {error}") from None
+                raise FaultwatchError(f"the output of perf script cannot be parsed: {error}", REPORT_HINT) from None
             except BaseException:
                 process.kill()
                 raise
@@ -100,10 +103,15 @@ def read_events(
         error_file.seek(0)
         message = error_file.read(_MAX_ERROR_BYTES).decode(errors="replace")
     if deadline.has_passed:
-        raise FaultwatchError(f"perf script did not finish within {MAX_SECONDS:g} s")
+        raise FaultwatchError(
+            f"perf script did not finish within {MAX_SECONDS:g} s",
+            "record fewer faults: use a smaller input, or observe a running program for a shorter time",
+        )
     if process.returncode:
-        last_line = message.strip().rpartition("\n")[2] or "no error message"
-        raise FaultwatchError(f"perf script failed: {last_line[:_MAX_MESSAGE_CHARACTERS]}")
+        last_line = message.strip().rpartition("\n")[2] or "it printed no error"
+        raise FaultwatchError(
+            f"perf script failed: {last_line[:_MAX_MESSAGE_CHARACTERS]}", f"try again; if it fails again, {REPORT_HINT}"
+        )
 
 
 def count_calls(file: Path, sandbox_prefix: Sequence[str] = ()) -> int | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct
 
 from runner.contract.profile import UNKNOWN_FUNCTION
-from runner.profile.memory_system_calls import ENTRY_PREFIX, MEMORY_CALLS, MREMAP_EXIT, RAW_ENTRY
+from runner.profile.recorded_system_calls import ENTRY_PREFIX, MEMORY_CALLS, MREMAP_EXIT, RAW_ENTRY
 
 _MAX_QUOTED_LINE_CHARACTERS = 120
 _MAX_QUOTED_ARGUMENT_CHARACTERS = 100

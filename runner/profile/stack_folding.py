@@ -166,7 +166,7 @@ class FrameTable(Struct):
             for frame, offset in _list_calls(stack):
                 frames += [
                     self.add_frame(part)
-                    for part in expand_inlined(frame, lines_by_place.get((frame.module, offset), ()))
+                    for part in expand_inlined_frames(frame, lines_by_place.get((frame.module, offset), ()))
                 ]
             key = tuple(reversed(frames[:_MAX_FRAMES]))
             folded_stacks[key] += weight
@@ -197,7 +197,7 @@ class FrameTable(Struct):
         }
 
 
-def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
+def expand_inlined_frames(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
     """Return a frame and the functions inlined into it, innermost first. The outermost function keeps perf's name."""
     if compiled := parse_compiled_frame(frame):
         return [compiled]

@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.wait_for_child import wait_for_child
-from runner.profile.memory_system_calls import ENTRY_PREFIX, MEMORY_CALLS, MREMAP_EXIT
+from runner.profile.recorded_system_calls import ENTRY_PREFIX, MEMORY_CALLS, MREMAP_EXIT
 from runner.profile.script_parser import Traced
 
 _TIMEOUT_SECONDS = 10.0

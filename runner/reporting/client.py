@@ -275,7 +275,7 @@ class Service:
             if len(page_items) < _ITEMS_PER_PAGE:
                 return items
 
-    def check_available(self) -> None:
+    def check_availability(self) -> None:
         """Check that the service answers. Called before long work whose result will be sent to it.
 
         Raises

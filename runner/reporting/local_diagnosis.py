@@ -41,7 +41,9 @@ def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], N
         )
         return Diagnosis.model_validate_json(result.stdout)
     except subprocess.TimeoutExpired:
-        raise FaultwatchError(f"the diagnosis did not finish within {_TIMEOUT_SECONDS:.0f} s") from None
+        raise FaultwatchError(
+            f"the diagnosis did not finish within {_TIMEOUT_SECONDS:.0f} s", "try again when this machine is less busy"
+        ) from None
     except ValidationError:
         lines = result.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
         message = lines[-1].removeprefix("faultwatch-service: ").strip()

@@ -88,12 +88,12 @@ class Spool(Struct, frozen=True):
             except ServiceUnavailable:
                 # A proxy returns the same status if it cannot forward this document, so start the next attempt with
                 # another document.
-                _requeue_if_present(file)
+                _requeue_report_if_present(file)
                 raise
             except ServerError as error:
                 last_error = error
                 n_failures += 1
-                _requeue_if_present(file)
+                _requeue_report_if_present(file)
                 if n_failures == MAX_FAILURES:
                     break
                 continue
@@ -126,7 +126,7 @@ class Spool(Struct, frozen=True):
         """Return the file in which a document waits."""
         return self.folder / _make_name(document)
 
-    def remove_abandoned(self) -> None:
+    def remove_abandoned_files(self) -> None:
         """Remove the partial files of killed processes."""
         for leftover in self._list_files(f"*{_PARTIAL_SUFFIX}"):
             writer = leftover.name.removesuffix(_PARTIAL_SUFFIX).rpartition(".")[2]
@@ -138,13 +138,13 @@ class Spool(Struct, frozen=True):
         """Return the files that wait to be sent, oldest first."""
         return self._list_files("*.json")
 
-    def list_refused(self) -> list[tuple[Path, str]]:
+    def list_refused_reports(self) -> list[tuple[Path, str]]:
         """Return the refused files, each with the reason."""
         return [(file, _read_reason(file)) for file in self._list_files("*.refused")]
 
     def _read_documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
         """Yield the waiting documents; set aside those that cannot be read."""
-        self.remove_abandoned()
+        self.remove_abandoned_files()
         for file in self.list_waiting():
             try:
                 document = read_document(file)
@@ -197,7 +197,7 @@ def _requeue_document(file: Path) -> None:
     os.utime(file, ns=(now, now))
 
 
-def _requeue_if_present(file: Path) -> None:
+def _requeue_report_if_present(file: Path) -> None:
     with suppress(OSError):
         _requeue_document(file)
 

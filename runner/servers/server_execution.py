@@ -35,6 +35,7 @@ from runner.perf.counted_program import CountedProgram, CountingOrder, make_unsu
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
+from runner.perf.perf_binary import REPORT_HINT
 from runner.perf.program_failure import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
@@ -249,7 +250,7 @@ class ServerExecution:
         except AttachError as error:
             raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         except PerfOutputError as error:
-            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
+            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}", REPORT_HINT) from None
         finally:
             perf.close()
         work = self._read_work(result)
@@ -318,7 +319,7 @@ class ServerExecution:
         launch = self._counted_program.launch
         if launch.ending is not None:
             # Processes that outlive the server are a problem even if it exited as expected.
-            outlived = launch.describe_outlived()
+            outlived = launch.describe_outliving_processes()
             if outlived:
                 problem = outlived
             elif self._is_expected_exit_status(launch.ending.status):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import TERMINAL_CODE, Build, Stage, hash_document
 from runner.dependencies.lookup_tracing import LookupTracer
-from runner.dependencies.recorded_lookups import Lookups, make_untraced
+from runner.dependencies.recorded_lookups import Lookups, make_untraced_lookups
 from runner.environment.build_tools import read_build_settings
 from runner.environment.programs_and_libraries import read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
@@ -410,7 +410,7 @@ class Builder(Struct, frozen=True):
             result = run_build_command(
                 workload, tree, self.sandbox, tracer=None, clock=self.clock, reveals_host=self.reveals_host
             )
-            return (*result, make_untraced("the file lookups of the build were not traced"))
+            return (*result, make_untraced_lookups("the file lookups of the build were not traced"))
         with LookupTracer(is_launched=self.sandbox is not None, is_counted=False) as tracer, suppress(BuildFailure):
             failure, build = run_build_command(
                 workload, tree, self.sandbox, tracer, self.clock, reveals_host=self.reveals_host
@@ -423,7 +423,7 @@ class Builder(Struct, frozen=True):
         result = run_build_command(
             workload, tree, self.sandbox, tracer=None, clock=self.clock, reveals_host=self.reveals_host
         )
-        return (*result, make_untraced("it fails while it is traced"))
+        return (*result, make_untraced_lookups("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         """Write the files of a commit, or of the workload's folder, into the tree.

@@ -23,6 +23,7 @@ _FILES_PER_COPY = 200
 _MAX_ROUNDS = 20
 """How many times a tree is compared. The files in an unreadable folder are seen only after its mode is restored, so one
 more round is needed for each unreadable folder within another."""
+_KEEP_HINT = "let the program write elsewhere, or name the files that may stay changed: [run] keep"
 _PERMISSION_BITS = 0o7777
 """The bits of a file's mode without those of its type."""
 
@@ -76,7 +77,7 @@ class TreeRestorer:
             self._is_settled = not is_first
             return []
         try:
-            restored_paths = self._undo_all()
+            restored_paths = self._undo_all_changes()
             self._is_settled = self._is_settled and not is_first
             return restored_paths
         except TreeTooLarge:  # :meth:`describe` reports this.
@@ -84,7 +85,7 @@ class TreeRestorer:
             return []
         except OSError as error:
             raise FaultwatchError(
-                f"the changes that an execution made in {self._tree} cannot be undone: {error.strerror}"
+                f"the changes that an execution made in {self._tree} cannot be undone: {error.strerror}", _KEEP_HINT
             ) from None
 
     def describe(self, missed_paths: Iterable[str] = ()) -> str:
@@ -119,7 +120,7 @@ class TreeRestorer:
             self._built_states |= {path: state for path, state in later_states.items() if not state.is_folder}
         return True
 
-    def _undo_all(self) -> list[Path]:
+    def _undo_all_changes(self) -> list[Path]:
         """Undo changes until there are none, and return the paths of the restored files.
 
         Raises
@@ -135,7 +136,7 @@ class TreeRestorer:
                 break
             restored_paths.extend(self._undo_changes(changes))
         else:
-            raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone")
+            raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone", _KEEP_HINT)
         if not self.changes:  # Only files that may stay have changed.
             self._is_settled = True
             self._built_states = {}
@@ -169,7 +170,7 @@ class TreeRestorer:
         """Restore files and whole folders; then restore the times of their parent folders."""
         assert self._kept_copy is not None
         if missing_paths:
-            self._kept_copy.require_undamaged()
+            self._kept_copy.require_undamaged_copy()
         paths = missing_paths
         if any(self._built_states[path].is_folder for path in missing_paths):
             paths = _add_paths_below(missing_paths, self._built_states)
@@ -261,4 +262,7 @@ def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
     )
     if result.returncode:
         # The message of cp is not quoted, because it contains names that a program has chosen.
-        raise FaultwatchError(f"files that an execution has changed cannot be restored in {target}")
+        raise FaultwatchError(
+            f"files that an execution has changed cannot be restored in {target}",
+            "check that this folder is writable and its disk has free space",
+        )

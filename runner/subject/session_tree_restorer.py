@@ -56,7 +56,7 @@ class KeptCopy(Struct, frozen=True):
         """Return whether a tree is in the state in which it was built or last restored."""
         return self.record is not None and _find_fingerprint(tree, self.record.ignored) == self.record.tree
 
-    def require_undamaged(self) -> None:
+    def require_undamaged_copy(self) -> None:
         """Check that the copy has not been changed.
 
         Raises
@@ -249,7 +249,10 @@ def copy_tree(source: Path, target: Path) -> None:
         message = lines[0].removeprefix("cp: ")[:_MAX_MESSAGE_CHARACTERS]
         if lines[0].endswith("Permission denied"):  # The path before it may be as long as the message.
             raise UnreadableTree(f"has files that cannot be read: {message}")
-        raise FaultwatchError(f"the built tree cannot be copied: {message}")
+        raise FaultwatchError(
+            f"the built tree cannot be copied to {target}: {message}",
+            "check that this folder is writable and its disk has free space",
+        )
 
 
 def _flush_to_storage(tree: Path) -> None:

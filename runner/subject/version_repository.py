@@ -104,5 +104,8 @@ def _run_git(
     result = execute_git([*git_dir_option, subcommand, *arguments], subcommand, environment, data)
     if check and result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
-        raise FaultwatchError(f"the git repository for the build cannot be written: {error_lines[-1]}")
+        raise FaultwatchError(
+            f"the git repository for the build cannot be written: {error_lines[-1]}",
+            "check that the disk of FAULTWATCH_HOME has free space, and that git works",
+        )
     return result.stdout

@@ -48,7 +48,7 @@ def make_short_scratch_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def remove_abandoned(parent: Path | None = None) -> None:
+def remove_abandoned_folders(parent: Path | None = None) -> None:
     """Remove this user's temporary folders whose processes no longer run.
 
     Other users can make folders in the same place, so only folders that belong to this user are removed, and links are

@@ -211,10 +211,10 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
 @click.command()
 def reindex() -> None:
     """Rebuild the data that comparisons read, from the points of each run. The service can keep running."""
-    from service.store.runs.packed_levels import rebuild_all
+    from service.store.runs.packed_levels import rebuild_all_levels
 
     with open_database(may_be_new=False) as database, show_progress("rebuilding") as report_progress:
-        n_runs = rebuild_all(database, report_progress)
+        n_runs = rebuild_all_levels(database, report_progress)
     click.echo(f"{database.name}: the levels of {format_count(n_runs, 'run')} were rebuilt")
 
 

@@ -68,7 +68,7 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
     parts = []
     if report.changes:
         changes = "; ".join(_describe_judging_change(change, escape) for change in report.changes[:_MAX_NAMED_CHANGES])
-        others_clause = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
+        others_clause = _describe_remaining_items(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         parts.append(f"This pull request changes how it is judged: {changes}{others_clause}.")
         if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
@@ -123,9 +123,9 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
     if state in _CONTINUATION_OF_STATE:
         return _describe_unmeasured_cases(outcome, escape)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
-        return _describe_undecided(outcome, escape)
+        return _describe_undecided_metrics(outcome, escape)
     if state in {GateState.SAME, GateState.ADDED}:
-        return _describe_unchanged(outcome, escape)
+        return _describe_unchanged_metrics(outcome, escape)
     if state is GateState.CREPT:  # small steps, each within the budget, have together exceeded it since the baseline
         row = next(outcome.list_changed_metrics())
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
@@ -148,12 +148,12 @@ def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
     if not rows:
         return ""
     first_row, *other_rows = rows
-    others_clause = _describe_others(len(other_rows), "metric")
+    others_clause = _describe_remaining_items(len(other_rows), "metric")
     levels = describe_levels(first_row.metric_verdict, escape)
     return f" Not judged, but clearly worse: {levels} in {escape(first_row.case)}{others_clause}."
 
 
-def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
+def _describe_unchanged_metrics(outcome: GateOutcome, escape: Escape) -> str:
     """Return the sentence that nothing has changed, and in which metrics; or that head only adds cases."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
@@ -172,7 +172,7 @@ def _describe_unmeasured_cases(outcome: GateOutcome, escape: Escape) -> str:
     worst_case = cases[0]
     failures = describe_failures(worst_case)
     n_alike = sum(describe_failures(case) == failures for case in cases)
-    case_names = f"{escape(worst_case.name)}{_describe_others(n_alike - 1, 'case')}"
+    case_names = f"{escape(worst_case.name)}{_describe_remaining_items(n_alike - 1, 'case')}"
     n_different = len(cases) - n_alike
     rest = f" {format_count(n_different, 'more case')} could not be compared either." if n_different else ""
     if worst_case.first_failure is None:
@@ -203,7 +203,7 @@ def describe_failures(case: CaseOutcome) -> str:
     return " and ".join(parts)
 
 
-def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
+def _describe_undecided_metrics(outcome: GateOutcome, escape: Escape) -> str:
     """Return a sentence on the change of the faults if that is decided, and on the metrics that are undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     if any(outcome.list_changed_metrics()):
@@ -244,7 +244,7 @@ def describe_rows(rows: Sequence[MetricOutcome], escape: Escape) -> tuple[str, s
     """Return the metrics of some rows, and their cases, each in words."""
     titles = _join_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, escape) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
-    return titles, f"{escape(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
+    return titles, f"{escape(cases[0])}{_describe_remaining_items(len(cases) - 1, 'case')}"
 
 
 def _choose_verb(titles: str, singular: str, plural: str) -> str:
@@ -267,7 +267,7 @@ def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
     if verdict.direction == "regression":
         opening = "Worse" if verdict.over_budget or verdict.may_exceed else "Worse, within budget"
     case = next(case for case in outcome.cases if case.name == first_row.case)
-    return f"{opening}: {_describe_row(first_row, case, escape)}{_describe_others(len(other_rows), 'change')}"
+    return f"{opening}: {_describe_row(first_row, case, escape)}{_describe_remaining_items(len(other_rows), 'change')}"
 
 
 def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
@@ -337,7 +337,7 @@ def format_change(verdict: MetricVerdict) -> str:
     return f"{text} in {verdict.changed_pairs} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
-def _describe_others(count: int, noun: str) -> str:
+def _describe_remaining_items(count: int, noun: str) -> str:
     return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
 
 

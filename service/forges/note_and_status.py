@@ -67,7 +67,7 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
     return break_quick_actions(text)
 
 
-def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
+def find_posted_note(notes: Iterable[Note], marker: str, author: int) -> Note | None:
     """Return the first comment with a marker that the service wrote; None if there is none.
 
     Anybody can copy the marker, so the author is checked too.

@@ -134,7 +134,7 @@ class NoteForge(ABC):
             handlers.accept(action.head, LABEL_REASON)
             return
         marker = note_and_status.build_reply_marker(action.comment_id)
-        if note_and_status.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
+        if note_and_status.find_posted_note(self.client.list_notes(pull), marker, self.client.user_id) is None:
             reply = note_and_status.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
             self.client.create_note(pull, break_quick_actions(f"{reply}\n\n{marker}"))
 
@@ -142,7 +142,7 @@ class NoteForge(ABC):
         """Create or update the note of a pull request; return its id."""
         name = qualify_name(self.kind, pull.repository)
         body = note_and_status.build_body(publication, name, self.max_note_bytes)
-        note = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
+        note = self._find_posted_note(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
         if note is not None and note.body != body:
             try:
                 self.client.update_note(pull, note.id, body)
@@ -152,7 +152,7 @@ class NoteForge(ABC):
                 note = None  # It was deleted between the two calls.
         return note.id if note is not None else self.client.create_note(pull, body)
 
-    def _find_posted(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
+    def _find_posted_note(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
         """Return the note that the service has written; None if there is none, or it was deleted."""
         if note_id is not None:
             try:
@@ -160,7 +160,7 @@ class NoteForge(ABC):
             except Exception as error:
                 if not self._is_deleted(error):
                     raise
-        return note_and_status.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
+        return note_and_status.find_posted_note(self.client.list_notes(pull), marker, self.client.user_id)
 
     def _set_status(self, repository: str, head: str, status: Status) -> None:
         """Set the status of a commit, unless it already has this status."""

@@ -65,7 +65,7 @@ class ForgeWorker:
         while self._carry_out_delivery() or self._publish_gate():
             pass
         with self.database.reading() as session:
-            return store.find_next_due(session)
+            return store.find_next_due_time(session)
 
     def _carry_out_delivery(self) -> bool:
         """Act on one webhook; return whether one was due."""

@@ -10,7 +10,7 @@ from service.lab.lab_address import LabAddress
 from service.lab.read_lab import LabProblem
 from service.lab.schemas import SettingsLab
 from service.web.app_resources import get_database
-from service.web.problems import make_not_found, make_unprocessable
+from service.web.problems import make_field_problem, make_not_found
 
 bp = APIBlueprint("settings_lab", __name__)
 
@@ -53,7 +53,7 @@ def get(query_data: LabArguments) -> SettingsLab:
         try:
             lab = lab_address.read_lab_at(session, LabAddress.from_query(query_data.model_dump()))
         except LabProblem as problem:
-            raise make_unprocessable(problem.field, str(problem)) from None
+            raise make_field_problem(problem.field, str(problem)) from None
     if lab is None:
         raise make_not_found("run of this case whose settings could be compared")
     return lab

@@ -105,7 +105,9 @@ class LabAddress:
         values: dict[str, list[Value]] = {}
         entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]
         if len(entries) > _MAX_ADDED_VALUES:
-            raise LabProblem("set", f"There are more than {_MAX_ADDED_VALUES} values to measure.")
+            raise LabProblem(
+                "set", f"{len(entries):,} values are to be measured; at most {_MAX_ADDED_VALUES} are allowed."
+            )
         for entry in entries:
             name, equals, text = entry.strip().partition("=")
             if not equals or not name:

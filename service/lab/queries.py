@@ -21,7 +21,7 @@ from service.lab.rules.settings_grid import LabRun
 from service.store import jobs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject
-from service.store.runs.runs import RunFilter, select_joined
+from service.store.runs.runs import RunFilter, select_joined_runs
 
 _MAX_RUNS = 1000
 """The largest number of runs that are read of a commit, the newest first: enough for a case in a hundred settings, each
@@ -77,7 +77,7 @@ def find_newest_target(
     columns = (Subject.name, Case.name, Case.key, Case.workload, Case.definition, Host.name, Revision.commit)
     if number is None:
         return None
-    return LabTarget(*session.execute(select_joined(*columns).where(Run.number == number)).one())
+    return LabTarget(*session.execute(select_joined_runs(*columns).where(Run.number == number)).one())
 
 
 def list_commit_runs(session: Session, target: LabTarget) -> list[LabRun]:
@@ -126,7 +126,7 @@ def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestio
 def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: int = _MAX_RUNS) -> list[LabRun]:
     """Return the newest runs of a target's workload that satisfy the conditions, with their settings."""
     rows = session.execute(
-        select_joined(
+        select_joined_runs(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
             *(Run.outcome, Run.session, Run.failure_message, Run.quarantine, Run.own_bytes),
         )

@@ -34,7 +34,7 @@ from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.imported_runs import is_imported
 from service.rules.jobs import job_settings
 from service.rules.jobs.job_settings import VARIABLE
-from service.rules.jobs.job_variables import select_settable
+from service.rules.jobs.job_variables import select_settable_variables
 from service.store.revisions import named_commits
 
 DEFAULT_PAIRS = 24
@@ -299,7 +299,7 @@ class _Cells:
                     revision=self.target.commit,
                     settings=changed_settings,
                     definition=self.target.definition,
-                    variables=select_settable(variables),
+                    variables=select_settable_variables(variables),
                     samples=self.pairs,
                 ),
                 "",

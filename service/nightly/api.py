@@ -73,7 +73,7 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
             new_drifts = nightly_runs.find_unreported_drifts(session, name)
         if new_drifts:
             with get_database().writing({subject for subject, _ in measured_subjects}) as session:
-                nightly_drifts.mark_reported(session, name, new_drifts)
+                nightly_drifts.mark_drifts_as_reported(session, name, new_drifts)
     return _find_nightly_run(name)
 
 

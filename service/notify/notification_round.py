@@ -71,7 +71,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
         if not delivery_schedule.may_send(channel, now, row.digest_at or since):
             return []
         if channel.digest is not None:
-            row.digest_at = delivery_schedule.find_digest_due(channel, now)
+            row.digest_at = delivery_schedule.find_due_time_of_digest(channel, now)
         retries = deliveries.claim_due_messages(session, channel.name, now)
         occasions = unsent_events.list_unsent_events(session, channel.name, since)
         event_by_id = {

@@ -120,7 +120,7 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     previous_point, newest_point = path[-2:]
     settings_before = points.find_settings(session, previous_point.environment)
     settings_after = points.find_settings(session, newest_point.environment)
-    return suite_shift_drift.describe_suite_shift(
+    return suite_shift_drift.build_suite_shift_drift(
         identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit]),
         suite=suite_shift_drift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,

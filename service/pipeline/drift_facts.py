@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from service.rules.fault_price import PRICED_METRICS, FaultCosts
 from service.rules.same_bytes import list_system_file_settings, list_upgraded_files
+from service.rules.series.build_drifts import DriftContext
 from service.rules.series.candidate_commits import are_all_known, list_commits_between
-from service.rules.series.describe_drift import DriftContext
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.point_order import PathPoint
 from service.schemas.history import Cause

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from service.pipeline.drift_facts import DriftFacts
-from service.rules.series.describe_drift import describe_drifts
+from service.rules.series.build_drifts import build_drifts
 from service.rules.series.find_drifts import Baselines, SeriesDrift, find_drifts, is_exact_count
 from service.rules.series.noise_floor import calibrate_floor
 from service.rules.series.point_order import Trend
@@ -121,7 +121,7 @@ def _judge_one_series(
         changes = [facts.blame_upgrades(change) for change in changes]
         changes = apply_proofs(changes, fixed_facts.proofs, trend)
     contexts = [facts.find_description_facts(row, change) for change in changes]
-    described_drifts = describe_drifts(head, changes, contexts, calibrate_floor(measured_points))
+    described_drifts = build_drifts(head, changes, contexts, calibrate_floor(measured_points))
     rows = [
         drifts.make_row(drift, change.after.position) for drift, change in zip(described_drifts, changes, strict=True)
     ]

@@ -13,7 +13,7 @@ from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
 from service.rules.detect.nomination import MAX_NOMINATED_POINTS
 from service.rules.relative_change import compute_change_rank, compute_percent_change
-from service.rules.series.describe_drift import REPEATING_RULES
+from service.rules.series.build_drifts import REPEATING_RULES
 from service.rules.series.find_drifts import nominate_newest_change
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.rules.series.proofs import Proof, are_changes_excluded, unify_proofs

@@ -32,7 +32,7 @@ def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | No
         return False
     if channel.digest is None:
         return True
-    return last_digest is None or last_digest < find_digest_due(channel, now)
+    return last_digest is None or last_digest < find_due_time_of_digest(channel, now)
 
 
 def is_quiet(quiet: QuietHours, local_time: datetime) -> bool:
@@ -43,7 +43,7 @@ def is_quiet(quiet: QuietHours, local_time: datetime) -> bool:
     return moment >= quiet.start or moment < quiet.end
 
 
-def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
+def find_due_time_of_digest(channel: ChannelSettings, now: datetime) -> datetime:
     """Return the latest time, at or before ``now``, at which a digest of a channel with digests was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)

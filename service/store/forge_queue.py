@@ -65,7 +65,7 @@ def take_gate(session: Session, now: datetime) -> ForgeGate | None:
     return gate
 
 
-def find_next_due(session: Session) -> datetime | None:
+def find_next_due_time(session: Session) -> datetime | None:
     """Return when the next row falls due; None if no row waits."""
     delivery = session.scalar(select(func.min(ForgeDelivery.due_at)))
     gates = session.execute(

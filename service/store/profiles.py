@@ -177,7 +177,7 @@ def list_profiled_cases(session: Session, commits: Iterable[str]) -> set[tuple[s
     return {(name, commit) for name, commit in rows}
 
 
-def thin_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
+def thin_old_profiles(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Thin all profiles recorded before a time, of the given subjects or of all; return how many, and bytes freed."""
     count = freed_bytes = 0
     query = (
@@ -202,7 +202,7 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
         freed_bytes += len(row.document) - len(thinned_document)
 
 
-def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
+def delete_old_profiles(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Delete all profiles recorded before a time, of the given subjects or of all; return how many, and bytes freed."""
     with database.writing() as session:
         is_old = _select_older(before, subjects)
@@ -211,7 +211,7 @@ def delete_old(database: Database, before: datetime, subjects: Collection[str] =
     return count, freed_bytes
 
 
-def count_old(
+def count_old_profiles(
     database: Database, thin_before: datetime | None, delete_before: datetime | None, subjects: Collection[str] = ()
 ) -> tuple[int, int, int]:
     """Return how many profiles would be thinned and deleted, and the size of those to delete in bytes.

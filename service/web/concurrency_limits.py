@@ -109,7 +109,7 @@ def find_admission() -> Admission:
     return cast(Admission, current_app.extensions[_KEY])
 
 
-def count_refused() -> int:
+def count_refused_requests() -> int:
     """Return how many requests this machine refused since its service started."""
     return int(_refused_requests.value)
 

@@ -23,7 +23,7 @@ from service.store.models import Job as JobRow
 from service.web.access import audit_log, token_limits_and_ownership
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
-from service.web.problems import ProblemError, make_not_found, make_unprocessable
+from service.web.problems import ProblemError, make_field_problem, make_not_found
 
 
 def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
@@ -42,7 +42,7 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
             token_limits_and_ownership.require_access_to_subject(order.question.subject, order.question.host)
         job, is_new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
-        raise make_unprocessable(error.field, str(error)) from None
+        raise make_field_problem(error.field, str(error)) from None
     if is_new:
         detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
         with get_database().writing() as session:

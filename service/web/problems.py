@@ -63,7 +63,7 @@ def make_not_found(what: str) -> ProblemError:
     return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
 
 
-def make_unprocessable(field: str, detail: str) -> ProblemError:
+def make_field_problem(field: str, detail: str) -> ProblemError:
     """Return the problem for a field of the request that has a wrong value (422)."""
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])
 

@@ -29,7 +29,9 @@ def show() -> Response:
     """Return the current figures, in the Prometheus text format."""
     with get_database().reading() as session:
         current = figures.read_figures(session)
-    metrics = ServiceMetrics(current, datetime.now(UTC), VERSION, refused_requests=concurrency_limits.count_refused())
+    metrics = ServiceMetrics(
+        current, datetime.now(UTC), VERSION, refused_requests=concurrency_limits.count_refused_requests()
+    )
     text = generate_latest(metrics)
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -46,7 +48,7 @@ class ServiceMetrics:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
         yield _build_gauge("faultwatch_build_info", "The running version.", "version", {self.version: 1})
-        yield from self._collect_measured()
+        yield from self._collect_run_and_host_metrics()
         yield from self._collect_waiting()
         yield GaugeMetricFamily(
             "faultwatch_drifts_open", "Drifts that do not belong to a closed event.", self.figures.drifts
@@ -58,7 +60,7 @@ class ServiceMetrics:
             self.refused_requests,
         )
 
-    def _collect_measured(self) -> Iterator[Metric]:
+    def _collect_run_and_host_metrics(self) -> Iterator[Metric]:
         """Yield the metrics about runs and hosts."""
         runs = CounterMetricFamily(
             "faultwatch_runs", "Stored runs. Quarantined runs are never judged.", labels=["outcome", "quarantined"]

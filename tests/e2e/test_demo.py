@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from bench.demo import differences
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from tests.e2e.browser import DESKTOP, chromium, drawn, launched, watch
 from tests.e2e.screenshots import every_page
 
@@ -94,7 +94,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    require_measurable()
+    require_measurable_host()
     with running(tmp_path_factory.mktemp("demo") / "home") as demo:
         yield demo
 

@@ -16,8 +16,8 @@ from runner.cli.history import prepare_history
 from runner.cli.measuring_setup import create_host_turn
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Report, Revision
-from runner.doctor.counting import require_measurable
-from runner.host.turn import HostTurn
+from runner.doctor.counting import require_measurable_host
+from runner.host.host_turn import HostTurn
 from runner.reporting.client import Service
 from runner.reporting.embedded_service import connect_to_service
 from runner.reporting.spool import Spool
@@ -91,7 +91,7 @@ class Follower:
 @pytest.fixture
 def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Follower]]:
     """Measure a range of a repository, with a service that is stopped when the test ends."""
-    require_measurable()
+    require_measurable_host()
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
     settings = load_settings()
     with connect_to_service(settings) as service:

@@ -9,7 +9,7 @@ import pytest
 
 from runner.contract.level import find_majority
 from runner.contract.report import Window
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.process_state.process_state import ProcessState
 from runner.servers.server_execution import ServerOrder, split_processors, start_server
 from runner.workload import list_cases, load_workload
@@ -21,7 +21,7 @@ SERVERS = ("copy_server", "scan_server", "match_server")
 
 def load_windows(folder: Path, name: str, windows: int, **parameters: object) -> tuple[Window, ...]:
     """Build a server and load it in one start of the case with some parameters."""
-    require_measurable()
+    require_measurable_host()
     tree = Path(shutil.copytree(WORKLOADS / name, folder / name))
     subprocess.run(["make", "-s"], cwd=tree, check=True)
     workload = load_workload(WORKLOADS / name)

@@ -95,12 +95,12 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
         if match and not lines[end + 1].text.strip():
             if match["runs"]:
                 raise lines[end].make_error("these are means over several runs (perf stat -r), not the counts of one")
-            _refuse_displaced(lines[: end + 1])
+            _refuse_displaced_lines(lines[: end + 1])
             return lines[end + 1 :]
     raise lines[start].make_error("the heading is incomplete")
 
 
-def _refuse_displaced(lines: Sequence[Line]) -> None:
+def _refuse_displaced_lines(lines: Sequence[Line]) -> None:
     """Raise if lines that look like a part of the report are above or within its heading."""
     for line in lines:
         event = _EVENT.fullmatch(line.text)

@@ -41,7 +41,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     other_cells = [cell for cell in cells if not cell.default]
     compared_cells = [cell for cell in other_cells if _is_decided(cell)]
     better_cells = [cell for cell in compared_cells if _get_metric(cell, FAULTS).effect is Effect.BETTER]
-    undecided_sentence = _describe_undecided(other_cells, compared_cells)
+    undecided_sentence = _describe_undecided_cells(other_cells, compared_cells)
     if not other_cells:
         return BestCell(None, "Choose settings to compare with the default.")
     if not compared_cells:
@@ -71,7 +71,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     return BestCell(best_cell.key, sentence + caveat + undecided_sentence)
 
 
-def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
+def _describe_undecided_cells(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
     """Return in words how many of the other cells have not been measured or decided; empty if all are decided."""
     # A cell that is being measured again still has the metrics of its last run.
     n_unmeasured = sum(not cell.metrics for cell in other_cells)

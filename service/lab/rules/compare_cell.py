@@ -78,11 +78,11 @@ def compare_metric(
         return lab_metric.model_copy(update={"sentence": objection})
     alpha = FALSE_ALARM_PROBABILITY / (n_cells * len(METRICS))
     if interleaved:
-        return _compare_interleaved(lab_metric, default, cell, alpha)
+        return _compare_interleaved_samples(lab_metric, default, cell, alpha)
     return _compare_separate_sessions(lab_metric, default, cell)
 
 
-def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
+def _compare_interleaved_samples(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
     """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval.
 
     Parameters

@@ -20,7 +20,7 @@ _OTHER_DETECTION = aliased(EventDriftRow)
 """Another detection of the same drift, before or after its range was narrowed or its level moved."""
 
 
-def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
+def mark_series_as_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
     """Record that a nightly run has measured the series of these cells."""
     nightly_times = {
         "first_nightly_at": func.coalesce(Series.first_nightly_at, nightly_run.started_at),
@@ -71,7 +71,7 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
     return sorted(set(new_drifts))
 
 
-def mark_reported(session: Session, nightly_run_name: str, drift_ids: Iterable[str]) -> None:
+def mark_drifts_as_reported(session: Session, nightly_run_name: str, drift_ids: Iterable[str]) -> None:
     """Record that a nightly run reports these drifts, except those that another one has reported meanwhile."""
     for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)

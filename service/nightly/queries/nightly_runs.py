@@ -30,8 +30,10 @@ def store_cells(session: Session, name: str, part: NightlyPart, owner: str | Non
         session.add(row)
     cells = merge_cells(_read_cells(row), part.cells)
     row.document = NightlyPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
-    nightly_drifts.mark_measured(session, row, part.cells)
-    nightly_drifts.mark_reported(session, name, nightly_drifts.list_unreported_drifts(session, row, part.cells))
+    nightly_drifts.mark_series_as_measured(session, row, part.cells)
+    nightly_drifts.mark_drifts_as_reported(
+        session, name, nightly_drifts.list_unreported_drifts(session, row, part.cells)
+    )
 
 
 def find_nightly_run(session: Session, name: str) -> NightlyDigest | None:

@@ -103,7 +103,7 @@ def list_failures(session: Session, subject: str = "") -> list[UnmeasuredRun]:
     """Return the newest runs of a subject that measured nothing, the newest first; an empty subject selects all."""
     conditions = [Subject.name == subject] if subject else []
     rows = session.execute(
-        runs.select_joined(
+        runs.select_joined_runs(
             Subject.name.label("subject"),
             Host.name.label("host"),
             Case.key.label("case_key"),

@@ -185,7 +185,7 @@ class _Measurements:
             smallest_size = max(step / 2, min(step, belief.noise_variance**0.5))
             sizes.append(max(step - SIZE_MARGIN_ERRORS * error, smallest_size))
         groups = self.group_tests(culprits)
-        excluded_indices = {*self.cleared_hypotheses, *culprits, *self._list_undecidable(groups)}
+        excluded_indices = {*self.cleared_hypotheses, *culprits, *self._list_undecidable_hypotheses(groups)}
         return compute_belief(
             self.after_step,
             self.data,
@@ -196,7 +196,7 @@ class _Measurements:
             step_size=min(sizes),
         )
 
-    def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
+    def _list_undecidable_hypotheses(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the hypotheses that no run can test: no group has tests on both sides of their step."""
         tests = self.measurable_tests
         is_after = self.after_step[tests]

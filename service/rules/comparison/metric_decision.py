@@ -128,7 +128,7 @@ def decide_count(
     )
     direction, min_difference = _find_direction(pairs, alpha)
     if direction:
-        return _decide_changed(pairs, direction, rule, alpha, min_difference, names=names)
+        return _decide_changed_count(pairs, direction, rule, alpha, min_difference, names=names)
     has_equal_levels = is_repeating_count and compute_median(base) == compute_median(head)
     if are_balanced(signs):
         if has_equal_levels:
@@ -222,7 +222,7 @@ def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
     return [(base, head if abs(head - base) >= min_difference else base) for base, head in pairs]
 
 
-def _decide_changed(
+def _decide_changed_count(
     pairs: Pairs, direction: int, rule: Rule, alpha: float, min_difference: int, *, names: SideNames
 ) -> MetricDecision:
     """Return the decision that a count changed: in most pairs, or intermittently in fewer of them.

@@ -39,7 +39,9 @@ class ChangePoints:
         self._rank_of_node += [-1] * n_settled
         settled_state = self._partition.save_state()
         self._add_candidates(positions[n_settled:], sums, squares)
-        n_unchanged = self._adopt_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
+        n_unchanged = self._adopt_best_partition(
+            self._partition.find_start_of_last_segment(n, float(sums[n]), float(squares[n]))
+        )
         self._partition.restore_state(settled_state)
         return n_unchanged
 

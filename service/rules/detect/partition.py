@@ -82,7 +82,7 @@ class Partition:
             ]
         self._candidates.append(_Candidate(cost_with_change, total, squares, position, node=len(self.position) - 1))
 
-    def find_last(self, position: int, total: float, squares: float) -> int:
+    def find_start_of_last_segment(self, position: int, total: float, squares: float) -> int:
         """Return the node at which the last segment of the best partition begins if the series ends at ``position``."""
         costs = self._compute_costs(position, total, squares)
         return self._candidates[costs.index(min(costs))].node

@@ -197,7 +197,7 @@ class RepeatingSeries:
 
         If the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
         """
-        n_comparable = self._count_comparable()
+        n_comparable = self._count_compared_runs()
         n_outliers = self._count_outliers()
         # The level hardly repeats.
         if n_outliers > MAX_OUTLIER_SHARE * n_comparable:
@@ -240,7 +240,7 @@ class RepeatingSeries:
         """Whether the samples within most runs differ from each other, so that no run can repeat another."""
         return 2 * self._n_varying_points > self.n_points
 
-    def _count_comparable(self) -> int:
+    def _count_compared_runs(self) -> int:
         """Return how many runs the pending runs are compared with, themselves included.
 
         These are the runs of this level and, since the last outlier, those of earlier levels. Only the runs of this
@@ -358,7 +358,7 @@ class RepeatingSeries:
         self.confirmed_changes.append(change)
         if change.rule == "exact":
             self.exact_changes.append(change)
-        self._start_level_at(_find_first_repeated(self._pending_values))
+        self._start_level_at(_find_first_repeated_value(self._pending_values))
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
@@ -387,7 +387,7 @@ class RepeatingSeries:
 
     def _make_change(self, runs: Sequence[Number], rule: str, reason: str, *, wants_rerun: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
-        start, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
+        start, first_repeated = self.n_points - len(runs), _find_first_repeated_value(runs)
         after = runs[first_repeated]
         # A run between the levels belongs to the new level if its samples reach this level, but not the old one.
         while (
@@ -446,7 +446,7 @@ class RepeatingSeries:
         ):
             # If the newest point was measured again, its measurements replace its value.
             measured_runs = [*runs[:-1], *measurements] if measurements else runs
-            n_points = self._count_comparable() + len(measured_runs) - len(runs)
+            n_points = self._count_compared_runs() + len(measured_runs) - len(runs)
             is_exact = runs is self._pending_values and self._can_exclude_outliers(runs)
             if self._level not in measurements and _is_change(
                 measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
@@ -507,7 +507,7 @@ def _count_transitions(values: Sequence[Number]) -> int:
     return sum(a != b for a, b in pairwise(values))
 
 
-def _find_first_repeated(values: Sequence[Number]) -> int:
+def _find_first_repeated_value(values: Sequence[Number]) -> int:
     """Return the index of the first value that equals the next one; if there is none, of the most frequent value."""
     for index, (value, following) in enumerate(pairwise(values)):
         if value == following:

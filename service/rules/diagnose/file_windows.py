@@ -163,22 +163,22 @@ FILE_WINDOWS = Rule(
 )
 
 
-def _count_dropped(facts: Facts) -> int:
+def _count_faults_on_dropped_pages(facts: Facts) -> int:
     """Return the number of faults on pages of files that madvise had dropped."""
     return sum(entry.faults for entry in _list_kinds(facts, Touch.AFTER_MADVISE))
 
 
 def _estimate_kept_mapping_saving(facts: Facts) -> float:
     """Return the share of the CPU time that keeping the pages saves: their faults, and calls up to the same share."""
-    faults = facts.estimate_cost(_count_dropped(facts))
+    faults = facts.estimate_cost(_count_faults_on_dropped_pages(facts))
     return faults + min(faults, facts.sum_costs("madvise"))
 
 
-def _describe_dropped(facts: Facts) -> tuple[str, ...]:
+def _describe_dropped_pages(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the files, the faults after madvise, the calls, and what keeping the pages would save."""
     return (
-        f"{_count_dropped(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} that madvise had "
-        "dropped from the mapping",
+        f"{_count_faults_on_dropped_pages(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} "
+        "that madvise had dropped from the mapping",
         f"{facts.count_calls('madvise'):,} calls to madvise; keeping the pages would save up to "
         f"{format_share(_estimate_kept_mapping_saving(facts))} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MADVISE,), (Memory.FILE_DATA,)),
@@ -188,13 +188,13 @@ def _describe_dropped(facts: Facts) -> tuple[str, ...]:
 DROPPED_FILE = Rule(
     name="dropped-file",
     title="Pages of a mapped file are dropped and touched again",
-    condition=lambda facts: facts.count_calls("madvise") > 0 and _count_dropped(facts) > 0,
+    condition=lambda facts: facts.count_calls("madvise") > 0 and _count_faults_on_dropped_pages(facts) > 0,
     max_saving=_estimate_kept_mapping_saving,
-    evidence=_describe_dropped,
+    evidence=_describe_dropped_pages,
     remedies=lambda _: (
         Remedy(text="do not drop (MADV_DONTNEED) what you will read again: the kernel evicts file pages when it must"),
         Remedy(text="drop a part only after its last use, or advise MADV_COLD, which leaves its pages mapped"),
     ),
     report="readers that drop each part of a mapped file after reading it, to keep their resident memory small",
-    count=_count_dropped,
+    count=_count_faults_on_dropped_pages,
 )

@@ -35,7 +35,7 @@ def _estimate_one_map_saving(facts: Facts) -> float:
     return facts.estimate_cost(_count_mapped_again(facts))
 
 
-def _describe_shared(facts: Facts) -> tuple[str, ...]:
+def _describe_shared_memory(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: the faults on shared memory, its pages, and which code touches them."""
     pages = "" if facts.anatomy.is_scaled else f" on {facts.anatomy.shared_pages:,} pages"
     faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
@@ -53,7 +53,7 @@ SHARED_MEMORY = Rule(
     title="Each process maps the shared memory page by page",
     condition=_is_mapped_by_each,
     max_saving=_estimate_one_map_saving,
-    evidence=_describe_shared,
+    evidence=_describe_shared_memory,
     remedies=lambda _: (
         Remedy(
             text="back the shared memory with huge pages: MAP_HUGETLB or SHM_HUGETLB, huge_pages=on in PostgreSQL; "

@@ -96,10 +96,10 @@ def _is_memory_short(facts: Facts) -> bool:
 
     A memory limit is not enough evidence, because it can be far from being reached.
     """
-    return _count_major_faults(facts) > 0 and _count_evicted(facts) > 0
+    return _count_major_faults(facts) > 0 and _count_evicted_pages(facts) > 0
 
 
-def _count_evicted(facts: Facts) -> float:
+def _count_evicted_pages(facts: Facts) -> float:
     """Return how many pages were swapped in, or were needed again after they had been evicted for lack of memory."""
     swapped_in = sum(facts.anatomy.major_by_memory.get(kind, 0) for kind in _SWAPPED_MEMORY)
     return swapped_in + _count_refaults(facts)
@@ -205,7 +205,7 @@ MEMORY_LIMIT = Rule(
         Remedy(text="lock the memory that must not be evicted (mlock); check vm.swappiness and the host's other load"),
     ),
     report="services under a memory limit: major faults and stalls although the program itself did not change",
-    count=_count_evicted,
+    count=_count_evicted_pages,
 )
 
 

@@ -36,7 +36,7 @@ def decide_automatically(
 
     # Log the transitions after the last logged one if they are possible in the state of the event.
     n_logged_of_key = Counter((entry.action, entry.commit) for entry in log if entry.by_service)
-    n_logged = _count_logged(transitions, n_logged_of_key)
+    n_logged = _count_logged_transitions(transitions, n_logged_of_key)
     for transition in transitions[n_logged:]:
         if transition.action is Action.REOPEN:
             is_possible = find_current_state() is State.FIXED  # events that people closed otherwise stay closed
@@ -59,7 +59,9 @@ def decide_automatically(
     return new_entries
 
 
-def _count_logged(transitions: Sequence[Transition], n_logged_of_key: Counter[tuple[Action, str | None]]) -> int:
+def _count_logged_transitions(
+    transitions: Sequence[Transition], n_logged_of_key: Counter[tuple[Action, str | None]]
+) -> int:
     """Return how many transitions at the start are logged, or come before a logged one.
 
     Several transitions can have the same action and commit, if the configuration changed more than once at a commit:

@@ -33,14 +33,14 @@ def may_be_set(name: str, value: str) -> bool:
     return bool(_TUNING_VARIABLE.fullmatch(name) and _PLAIN_VALUE.fullmatch(value))
 
 
-def select_settable(variables: Mapping[str, str]) -> dict[str, str]:
+def select_settable_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a job may set."""
     return {name: value for name, value in variables.items() if may_be_set(name, value)}
 
 
 def read_variables(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a stored environment that a job may set; the values of secrets are not stored."""
-    return select_settable(
+    return select_settable_variables(
         {
             name.removeprefix(_VARIABLE_PREFIX): value
             for name, value in settings.items()

@@ -78,7 +78,7 @@ class DriftEnd:
     revision_before: str | None = None
 
 
-def describe_drift_end(
+def build_drift_end(
     series: int, position: int, document: Mapping[str, Any], alike_environments: frozenset[str]
 ) -> DriftEnd:
     """Return the end of a drift, from its stored document.

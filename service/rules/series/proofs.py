@@ -16,7 +16,7 @@ from runner.contract import Verdict
 from runner.contract.proof_power import DEFAULT_RISE_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
-from service.rules.series.describe_drift import REPEATING_RULES
+from service.rules.series.build_drifts import REPEATING_RULES
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Number

@@ -55,7 +55,8 @@ def draw_sparkline(values: Sequence[Number], flagged_points: Sequence[tuple[int,
 
     indices = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
     marks = [
-        (*place_point(index), is_worse) for index, is_worse in _select_distinguishable(flagged_points, len(values))
+        (*place_point(index), is_worse)
+        for index, is_worse in _select_distinguishable_flags(flagged_points, len(values))
     ]
     # A mark is a triangle, 9 wide and 8 high, whose tip or base is 4.5 from its point.
     return Sparkline(
@@ -67,7 +68,7 @@ def draw_sparkline(values: Sequence[Number], flagged_points: Sequence[tuple[int,
     )
 
 
-def _select_distinguishable(flagged_points: Sequence[tuple[int, bool]], n_values: int) -> list[tuple[int, bool]]:
+def _select_distinguishable_flags(flagged_points: Sequence[tuple[int, bool]], n_values: int) -> list[tuple[int, bool]]:
     """Return the flags to draw: if several of one direction would cover each other, only the newest of them."""
     newest_in_slot = {
         (index * MAX_MARKS // n_values, is_worse): index for index, is_worse in flagged_points if 0 <= index < n_values

@@ -82,7 +82,7 @@ def has_enough_points(newest_trend: Trend, start: int, last_change: int) -> bool
     return last_change >= start or len(points) > MAX_HISTORY_POINTS
 
 
-def describe_suite_shift(
+def build_suite_shift_drift(
     *,
     identity: str,
     suite: SuiteKey,

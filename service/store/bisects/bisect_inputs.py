@@ -20,7 +20,7 @@ from service.rules.bisect.setting_search import Mixture
 from service.rules.plan.settled_revisions import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.runs.runs import select_joined
+from service.store.runs.runs import select_joined_runs
 from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples
 
@@ -80,7 +80,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
     """
     # The runs of the case in the environment.
     runs = session.execute(
-        select_joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary)
+        select_joined_runs(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary)
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,

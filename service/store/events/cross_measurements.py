@@ -119,7 +119,7 @@ def _build_view(session: Session, row: CrossMeasurementRow, sides: _Sides) -> tr
     old_commit, new_commit, old_environment, new_environment = sides
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     is_of_sides = Run.revision_id.in_((row.revision_before_id, row.revision_after_id))
-    query = points.select_joined(Revision.commit, Environment.hash, Point.value).where(
+    query = points.select_joined_points(Revision.commit, Environment.hash, Point.value).where(
         Point.series_id == row.series_id, Point.value.is_not(None), Run.quarantine.is_(None), is_of_sides
     )
     for commit, environment, value in session.execute(query):

@@ -75,7 +75,7 @@ def restore_database(
         raise ServiceError("There is no such file", str(file), "Choose a file written by faultwatch-service backup.")
     if not database.is_sqlite and sqlite_import.is_sqlite(file):
         _verify_backup(file)
-        postgres_backup.require_replaceable(database, replace)
+        postgres_backup.require_replaceable_database(database, replace)
         sqlite_import.load_backup(database, file, progress)
         return
     if not database.is_sqlite:
@@ -87,7 +87,7 @@ def restore_database(
         target.parent.mkdir(parents=True, exist_ok=True)
     with write_completely(target) as part_file:
         sqlite_import.copy_backup(file, part_file)
-        _require_replaceable(target, file, replace)
+        _require_replaceable_database(target, file, replace)
         for suffix in ("-wal", "-shm"):  # logs of the replaced database, which SQLite would apply to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
@@ -154,7 +154,7 @@ def _verify_backup(file: Path) -> None:
         raise ServiceError("The file is not a valid backup", f"{file} ({error})", "Choose another backup.") from error
 
 
-def _require_replaceable(target: Path, backup: Path, replace: bool) -> None:
+def _require_replaceable_database(target: Path, backup: Path, replace: bool) -> None:
     """Raise an error if somebody else uses a database, or if a backup must not replace it."""
     if not target.exists() or target.stat().st_size == 0:
         return

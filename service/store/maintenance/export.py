@@ -13,7 +13,7 @@ from runner.contract import Report, build_suite, get_metric
 from runner.contract.quarantine import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.stored_reports import unpack_report
-from service.store.series.points import decode_samples, select_joined, select_points_by_run
+from service.store.series.points import decode_samples, select_joined_points, select_points_by_run
 from service.text.sample_rows import SampleRow, write_csv, write_json_lines
 
 _ROWS_PER_FETCH = 1000
@@ -52,7 +52,7 @@ def list_samples(
         Only runs with numbers above the first number and up to the second; None for all.
     """
     if runs is None:
-        query = select_joined(*_COLUMNS).join(Series, Point.series_id == Series.id)
+        query = select_joined_points(*_COLUMNS).join(Series, Point.series_id == Series.id)
     else:
         query = select_points_by_run(*_COLUMNS).join(Run.revision).join(Run.environment)
         query = query.where(Run.number > runs[0], Run.number <= runs[1])

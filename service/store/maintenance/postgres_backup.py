@@ -38,12 +38,12 @@ def dump_database(database: Database, part: Path) -> None:
 def restore_dump(database: Database, file: Path, replace: bool) -> None:
     """Replace the content of the database with a dump, in one transaction, if the dump can be read."""
     _run_tool(database.url, "pg_restore", "--list", str(file), connect=False)
-    require_replaceable(database, replace)
+    require_replaceable_database(database, replace)
     database.close()
     _replace_content(database.url, file)
 
 
-def require_replaceable(database: Database, replace: bool) -> None:
+def require_replaceable_database(database: Database, replace: bool) -> None:
     """Raise an error if somebody else uses the database, or if it has runs that must not be replaced."""
     with database.engine.connect() as connection:
         other_sessions = text(

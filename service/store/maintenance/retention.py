@@ -164,10 +164,10 @@ def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> 
     """Apply a rule: delete and thin profiles, then thin and reduce reports, and reclaim the space."""
     result = RetentionResult()
     if rule.delete_profiles_before:
-        n_deleted, freed_bytes = profiles.delete_old(database, rule.delete_profiles_before, rule.subjects)
+        n_deleted, freed_bytes = profiles.delete_old_profiles(database, rule.delete_profiles_before, rule.subjects)
         result = replace(result, profiles_deleted=n_deleted, freed=freed_bytes)
     if rule.thin_before:
-        n_thinned, freed_bytes = profiles.thin_old(database, rule.thin_before, rule.subjects)
+        n_thinned, freed_bytes = profiles.thin_old_profiles(database, rule.thin_before, rule.subjects)
         result = replace(result, profiles_thinned=n_thinned, freed=result.freed + freed_bytes)
     subject_ids = _read_subjects(database, rule)
     steps = _list_steps(rule)
@@ -183,7 +183,9 @@ def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> 
 
 def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
     """Return the estimated result of a rule without changing anything, from a sample of the reports."""
-    thinned, deleted, freed = profiles.count_old(database, rule.thin_before, rule.delete_profiles_before, rule.subjects)
+    thinned, deleted, freed = profiles.count_old_profiles(
+        database, rule.thin_before, rule.delete_profiles_before, rule.subjects
+    )
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
     subject_ids = _read_subjects(database, rule).values()
     for step in _list_steps(rule):

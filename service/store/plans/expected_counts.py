@@ -13,7 +13,7 @@ from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, get_metric
 from runner.contract.level import Number, find_majority
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
-from service.store.runs.runs import select_joined
+from service.store.runs.runs import select_joined_runs
 from service.store.series import points
 
 
@@ -40,7 +40,7 @@ def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, pos
 def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
     """Return the position and the id of each run in the request's environment, by case, in the order of the history."""
     rows = session.execute(
-        select_joined(Case.key, Revision.position, Run.id)
+        select_joined_runs(Case.key, Revision.position, Run.id)
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
 from service.rules.plan.cross_measured_runs import list_dividing_runs
-from service.rules.plan.reruns import describe_drift_end, list_newest_drifts_in_doubt
+from service.rules.plan.reruns import build_drift_end, list_newest_drifts_in_doubt
 from service.rules.plan.run_plan import Orders
-from service.rules.series.describe_drift import REPEATING_RULES
+from service.rules.series.build_drifts import REPEATING_RULES
 from service.schemas.history import Cause, Drift
 from service.store import shared_rows
 from service.store.events import cross_measurements
@@ -67,7 +67,7 @@ def _find_doubts(
     ).all()
     key_of = {series_id: key for series_id, key, *_ in rows}
     ends = (
-        describe_drift_end(series_id, position, document, alike_by_key.get(key, frozenset()))
+        build_drift_end(series_id, position, document, alike_by_key.get(key, frozenset()))
         for series_id, key, position, document in rows
     )
     keys_in_doubt: set[str] = set()

@@ -64,7 +64,7 @@ def describe_first_commit(session: Session, text: str, subject: str | None = Non
     return f"The first commit{f' of {subject}' if subject else ''} is of {first_moment:%Y-%m-%d}."
 
 
-def list_newest_measured(session: Session, subject: str, limit: int) -> list[NamedCommit]:
+def list_newest_measured_commits(session: Session, subject: str, limit: int) -> list[NamedCommit]:
     """Return the newest commits of a subject's history that were measured, the newest first."""
     query = _select_commits(subject).where(_is_measured())
     return [NamedCommit(*row) for row in session.execute(query.order_by(Revision.position.desc()).limit(limit))]

@@ -89,7 +89,7 @@ def list_runs(session: Session, side: Side, host: str | None = None, workload: s
         conditions.append(Host.name == host)
     if workload:
         conditions.append(Case.workload == workload)
-    query = runs_store.select_joined(
+    query = runs_store.select_joined_runs(
         Run.levels,
         Run.id,
         Run.number,

@@ -10,14 +10,14 @@ from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, StoredReport, Subject
-from service.store.runs.runs import NEWEST_FIRST, select_joined
+from service.store.runs.runs import NEWEST_FIRST, select_joined_runs
 from service.store.runs.stored_reports import unpack_report
 
 
 def find_base_report(session: Session, query: BaseQuery) -> contract.Report | None:
     """Return the report of the newest judged run of a base on a host and in an environment; None if there is none."""
     number = session.scalar(
-        select_joined(Run.number)
+        select_joined_runs(Run.number)
         .where(
             Subject.name == query.subject,
             Revision.commit == query.revision,

@@ -2,8 +2,8 @@
 
 A comparison of a thousand cases would otherwise look up each of thousands of points by its series and its run. The
 column is written in the transaction that writes the points. It holds nothing that the points do not:
-:func:`rebuild_all` writes it again from them. A run without it was stored by an older version, and is read from its
-points.
+:func:`rebuild_all_levels` writes it again from them. A run without it was stored by an older version, and is read
+from its points.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def write_levels(session: Session, runs: Collection[int]) -> None:
     bulk.update_rows(session, bulk.get_table(Run), ["levels"], rows, key=["number"])
 
 
-def rebuild_all(database: Database, progress: Callable[[int, int], None] = lambda _done, _total: None) -> int:
+def rebuild_all_levels(database: Database, progress: Callable[[int, int], None] = lambda _done, _total: None) -> int:
     """Write the column of every run again while the service runs; return the number of runs.
 
     ``progress`` is called with the number of runs done and the total number.

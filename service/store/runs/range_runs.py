@@ -15,7 +15,7 @@ from runner.contract.quarantine import SEARCH_PURPOSES
 from service.rules.imported_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.runs.runs import select_joined
+from service.store.runs.runs import select_joined_runs
 from service.store.runs.stored_reports import unpack_report
 
 _MAX_RUNS = 5
@@ -98,7 +98,7 @@ def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
         conditions.append(Host.name == case.host)
     newest_first = (Run.started_at.desc(), Run.number.desc())
     numbers = session.scalars(
-        select_joined(Run.number).where(*conditions).order_by(*newest_first).limit(_MAX_RUNS)
+        select_joined_runs(Run.number).where(*conditions).order_by(*newest_first).limit(_MAX_RUNS)
     ).all()
     report_query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(report_query).all())

@@ -86,12 +86,12 @@ class RunFilter:
 _RELATIONSHIPS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
 
 
-def select_joined(*columns: Any) -> Select[Any]:
+def select_joined_runs(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs and of their subject, revision, case, host and environment."""
     return reduce(Select.join, _RELATIONSHIPS, select(*columns).select_from(Run))
 
 
-_SELECT_RUNS = select_joined(Run).options(*map(contains_eager, _RELATIONSHIPS))
+_SELECT_RUNS = select_joined_runs(Run).options(*map(contains_eager, _RELATIONSHIPS))
 NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
@@ -147,7 +147,7 @@ def map_runs_for_plan(
     """
     counts_as_measured = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
     rows = session.execute(
-        select_joined(
+        select_joined_runs(
             Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine
         ).where(Subject.name == subject, Host.name == host, counts_as_measured)
     )

@@ -112,7 +112,7 @@ def build_program_bytes(
     return ProgramBytes(own_bytes or "", system_bytes or "", min_uncertain_faults or 0, max_uncertain_faults or 0)
 
 
-def select_joined(*columns: Any) -> Select[Any]:
+def select_joined_points(*columns: Any) -> Select[Any]:
     """Return a query for columns of points, their runs, and the revisions and environments of these runs."""
     return (
         select(*columns)
@@ -135,7 +135,7 @@ IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
 same bytes."""
 
 
-_ROWS = select_joined(
+_ROWS = select_joined_points(
     *(Run.id, Point.status, Point.value, Point.n, Point.samples),
     *(Revision.commit, Revision.title, Revision.author, Revision.committed_at, Revision.position),
     *(Run.started_at, Environment.hash, Run.quarantine),

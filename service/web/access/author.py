@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.web.access import authorization
-from service.web.problems import make_unprocessable
+from service.web.problems import make_field_problem
 
 
 def find_author(requested_name: str | None) -> str:
@@ -19,5 +19,5 @@ def find_author(requested_name: str | None) -> str:
         return requested_name or token_name
     if requested_name not in {None, token_name}:
         detail = f"is set by the token ({token_name}): leave this field out"
-        raise make_unprocessable("author", detail)
+        raise make_field_problem("author", detail)
     return token_name

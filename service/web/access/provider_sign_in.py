@@ -141,7 +141,9 @@ class ProviderClient:
         metadata: dict[str, Any] = self._client.load_server_metadata()
         if str(metadata.get("issuer")).rstrip("/") != self._provider.issuer:
             metadata.pop("_loaded_at", None)  # so that Authlib fetches it again next time
-            raise ProviderUnavailable("its metadata names another issuer")
+            raise ProviderUnavailable(
+                f"its metadata names another issuer than {self._provider.issuer}: check FAULTWATCH_OIDC_ISSUER"
+            )
         for name in metadata.keys() - _METADATA_KEYS:
             metadata.pop(name, None)
         # Every provider has to support RS256 (OpenID Connect Discovery 1.0, section 3).
@@ -160,7 +162,9 @@ class ProviderClient:
         metadata = self._load_metadata()
         # Providers that support RFC 9207 name themselves in the redirect address.
         if request.args.get("iss", metadata["issuer"]) != metadata["issuer"]:
-            raise SignInRefused("the answer comes from another issuer")
+            raise SignInRefused(
+                f"the answer comes from another issuer than {metadata['issuer']}: check FAULTWATCH_OIDC_ISSUER"
+            )
         token = self._client.authorize_access_token(
             leeway=LEEWAY_SECONDS,
             claims_options={
@@ -171,7 +175,9 @@ class ProviderClient:
         )
         identity = token.get("userinfo")
         if not identity:
-            raise SignInRefused("the answer has no ID token")
+            raise SignInRefused(
+                "the answer has no ID token, although the scope openid was requested: check the client at the provider"
+            )
         return self._add_further_claims(identity, metadata, token)
 
     def _add_further_claims(

@@ -54,7 +54,7 @@ def begin() -> ResponseReturnValue:
     except ProblemError as error:
         return render_problem(destination, error)
     except (ProviderUnavailable, SignInRefused) as error:
-        return _render_unavailable(provider, destination, error)
+        return _render_unavailable_provider(provider, destination, error)
 
 
 @bp.get("/callback")
@@ -71,7 +71,7 @@ def end() -> ResponseReturnValue:
     except SignInNotBegun:
         return render_sign_in_page(destination, _UNKNOWN_SIGN_IN_PROBLEM, HTTPStatus.BAD_REQUEST)
     except ProviderUnavailable as error:
-        return _render_unavailable(provider, destination, error)
+        return _render_unavailable_provider(provider, destination, error)
     except SignInRefused as error:
         return _refuse_answer(provider, str(error))
     except PersonRefused as error:
@@ -128,7 +128,7 @@ def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnVal
     return render_sign_in_page("/", message, HTTPStatus.FORBIDDEN)
 
 
-def _render_unavailable(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
+def _render_unavailable_provider(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
     """Log why the provider cannot be reached, and return the sign-in page with a message that does not say why."""
     log.warning("%s is not available for sign-ins: %s", provider.host, error)
     message = (

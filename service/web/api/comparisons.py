@@ -18,11 +18,11 @@ bp = APIBlueprint("comparisons", __name__)
 @bp.output(Comparison)
 def post(json_data: ComparisonRequest) -> Comparison:
     """Compare a base and a head that were measured interleaved, and return how many more pairs are needed."""
-    refuse_quarantined(json_data)
+    refuse_quarantined_runs(json_data)
     return comparison_verdict.decide_comparison(json_data)
 
 
-def refuse_quarantined(request: ComparisonRequest) -> None:
+def refuse_quarantined_runs(request: ComparisonRequest) -> None:
     """Refuse a comparison of a run in quarantine, for example because its host counted incorrectly.
 
     Raises

@@ -17,7 +17,7 @@ from service.store import profiles
 from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
-from service.web.problems import ProblemError, make_not_found, make_unprocessable
+from service.web.problems import ProblemError, make_field_problem, make_not_found
 
 bp = APIBlueprint("profiles", __name__)
 
@@ -51,7 +51,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     """
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the URL contains {profile_id}"
-        raise make_unprocessable("profile_id", detail)
+        raise make_field_problem("profile_id", detail)
     require_access_to_report([json_data.subject], [json_data.host.name])
     result = ingest_profiles.ingest_profile(get_database(), json_data)
     if result is profiles.StoreResult.CONFLICTING:

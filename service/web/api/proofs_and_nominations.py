@@ -15,7 +15,7 @@ from service.store.series import proofs
 from service.store.series.series import SeriesFilter
 from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api import judging_wait
-from service.web.api.comparisons import refuse_quarantined
+from service.web.api.comparisons import refuse_quarantined_runs
 from service.web.app_resources import get_database
 
 bp = APIBlueprint("proofs", __name__)
@@ -37,7 +37,7 @@ def post(json_data: ComparisonRequest) -> Comparison:
 
     The proof settles the drifts between these commits. The same request may be sent again.
     """
-    refuse_quarantined(json_data)
+    refuse_quarantined_runs(json_data)
     require_access_to_report([json_data.base.subject], [json_data.base.host.name])
     comparison = comparison_verdict.decide_comparison(json_data)
     with get_database().writing([json_data.base.subject]) as session:

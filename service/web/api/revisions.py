@@ -14,7 +14,7 @@ from service.store.revisions import refs, revisions
 from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
-from service.web.problems import make_not_found, make_unprocessable
+from service.web.problems import make_field_problem, make_not_found
 
 bp = APIBlueprint("revisions", __name__)
 
@@ -59,4 +59,4 @@ def _check_name(subject: str) -> None:
         _NAME.validate_python(subject)
     except ValidationError as error:
         detail = error.errors()[0]["msg"]
-        raise make_unprocessable("subject", detail) from error
+        raise make_field_problem("subject", detail) from error

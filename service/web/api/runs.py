@@ -19,7 +19,7 @@ from service.web.access.token_limits_and_ownership import require_access_to_repo
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
 from service.web.concurrency_limits import admit_requests, find_admission
-from service.web.problems import ProblemError, make_not_found, make_unprocessable
+from service.web.problems import ProblemError, make_field_problem, make_not_found
 
 bp = APIBlueprint("runs", __name__)
 
@@ -51,7 +51,7 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     """
     if json_data.run_id != run_id:
         detail = f"is {json_data.run_id}, but the URL contains {run_id}"
-        raise make_unprocessable("run_id", detail)
+        raise make_field_problem("run_id", detail)
     receipt = _store_reports([json_data])
     if receipt.conflicting_ids:
         raise ProblemError(

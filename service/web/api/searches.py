@@ -9,7 +9,7 @@ from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.pipeline import decide_bisect_step
 from service.web.access.token_limits_and_ownership import require_access_to_report
 from service.web.app_resources import get_database
-from service.web.problems import make_unprocessable
+from service.web.problems import make_field_problem
 
 bp = APIBlueprint("searches", __name__)
 
@@ -26,7 +26,7 @@ def post(json_data: SearchRequest) -> Search:
     with get_database().reading() as session:
         search = decide_bisect_step.search_commits(session, json_data)
     if search is None:
-        raise make_unprocessable(
+        raise make_field_problem(
             "good", "`good` and `bad` must be known commits. Send them first (PUT /subjects/…/revisions)."
         )
     return search

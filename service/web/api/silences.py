@@ -17,7 +17,7 @@ from service.web.access import audit_log
 from service.web.access.author import find_author
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
-from service.web.problems import make_not_found, make_unprocessable
+from service.web.problems import make_field_problem, make_not_found
 
 bp = APIBlueprint("silences", __name__)
 
@@ -52,12 +52,12 @@ def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
     """Silence one series, or all that match a pattern, until a given time. Drifts are still detected and listed."""
     now = datetime.now(UTC)
     if json_data.until <= now:
-        raise make_unprocessable("until", "must be in the future")
+        raise make_field_problem("until", "must be in the future")
     author = find_author(json_data.author)
     with get_database().writing() as session:
         silence = silences.add_silence(session, json_data, author, now)
         if silence is None:
-            raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
+            raise make_field_problem("series_id", f"there is no series {json_data.series_id}")
         session.flush()
         target, detail = silences.summarise_silence(silence)
         audit_log.record_action(session, AuditAction.SILENCED, target, detail, author)

@@ -18,7 +18,7 @@ class Slots:
     """The slot of each run, in the order of the path along which the trend is drawn, with runs without a value."""
 
     def __init__(self, path: Sequence[SeriesPoint], entries_without_value: Collection[Entry]) -> None:
-        self._order = _merge_unmeasured(path, entries_without_value)
+        self._order = _merge_runs_without_value(path, entries_without_value)
         self._slot_by_run = {entry.run_id: slot for slot, entry in enumerate(self._order)}
         self.count = len(self._order)
 
@@ -66,7 +66,7 @@ class OverlaidSlots:
         return self._slot_by_run[entry.run_id]
 
 
-def _merge_unmeasured(path: Sequence[SeriesPoint], entries_without_value: Collection[Entry]) -> list[Entry]:
+def _merge_runs_without_value(path: Sequence[SeriesPoint], entries_without_value: Collection[Entry]) -> list[Entry]:
     """Merge runs without a value into the path of the trend, each before the first point of a later revision."""
     if not entries_without_value:
         return list(path)

@@ -451,7 +451,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
     """
     n_columns = len(layout.columns)
     texts_by_column = _describe_changes_by_column(layout.columns, changes)
-    entries = [_describe_callout_of_drift(labelled, layout, rows, bottom) for labelled in labelled_drifts]
+    entries = [_build_callout_of_drift(labelled, layout, rows, bottom) for labelled in labelled_drifts]
     entries += [
         _CalloutEntry(
             column=change.column,
@@ -474,7 +474,7 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
     return [_draw_callout(entry, level, n_columns) for level, entry in enumerate(sorted(entries, key=make_sort_key))]
 
 
-def _describe_callout_of_drift(
+def _build_callout_of_drift(
     labelled_drift: LabelledDrift, layout: DriftMap, rows: Sequence[DrawnRow], bottom: float
 ) -> _CalloutEntry:
     """Return the texts of the callout of a drift, and where its line ends."""

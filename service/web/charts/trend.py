@@ -178,8 +178,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         *_list_gaps(plot.valueless, slots, run_url),
     ]
     others = [
-        _describe_overlaid_series(other, series, slots, run_url, window, {series.unit: scale})
-        for other in overlaid_series
+        _build_overlaid_series(other, series, slots, run_url, window, {series.unit: scale}) for other in overlaid_series
     ]
     is_thinned = len(thinned_path) < len(path.points) or len(thinned_off_path) < len(off_path.points)
     return {
@@ -226,7 +225,7 @@ def scale_value(value: Number, scale: Scale) -> Number:
     return value if scale.divisor == 1 else value / scale.divisor
 
 
-def _describe_overlaid_series(  # noqa: PLR0917 - what an overlaid series is made of
+def _build_overlaid_series(  # noqa: PLR0917 - what an overlaid series is made of
     series: SeriesDetail,
     below: SeriesDetail,
     slots: Slots,

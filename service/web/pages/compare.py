@@ -216,7 +216,7 @@ def _list_suggested_commits(session: Session, subject: str) -> list[NamedCommit]
     if not subject:
         newest_runs = runs.list_page(session, runs.RunFilter(), 1, 0).items
         subject = newest_runs[0].subject if newest_runs else ""
-    return named_commits.list_newest_measured(session, subject, _MAX_SUGGESTIONS)
+    return named_commits.list_newest_measured_commits(session, subject, _MAX_SUGGESTIONS)
 
 
 def _build_commands(
@@ -263,7 +263,7 @@ def _compare_sides(
     drifts_between = compared_runs.map_drifts_between(session, matched_runs.pairs, readings)
     # With branches, the positions of two commits do not say which drifts lie between them, but their histories do.
     histories = compared_runs.map_histories(session, matched_runs.pairs) if drifts_between else {}
-    interleaved_verdicts = _compare_interleaved(session, matched_runs, base, head)
+    interleaved_verdicts = _compare_interleaved_samples(session, matched_runs, base, head)
     judged_series = compared_runs.list_judged_series(session, matched_runs.pairs, readings)
     rows = compare_all(matched_runs.pairs, readings, drifts_between, interleaved_verdicts, histories, judged_series)
     rows = sort_rows(rows, query.sort)
@@ -279,7 +279,7 @@ def _has_chosen_host(*sides: compared_runs.Side) -> bool:
     return any(side.kind in {"run", "host"} for side in sides)
 
 
-def _compare_interleaved(
+def _compare_interleaved_samples(
     session: Session, matched_runs: Matched, *sides: compared_runs.Side
 ) -> dict[str, MetricVerdict]:
     """Judge two runs of one session by their pairs of samples; empty for runs of different sessions."""

@@ -99,14 +99,14 @@ def show_subject(subject: str) -> Page:
 def drawing(subject: str | None) -> ResponseReturnValue:
     """Return a map as a picture with its own colours, for documents and other sites."""
     etag = not_modified.find_current_etag()
-    unchanged_response = not_modified.answer_unchanged(etag)
+    unchanged_response = not_modified.build_not_modified_response(etag)
     if unchanged_response is not None:
         return unchanged_response
     source = render_template("drift_map.svg", map=read_drawn_map(subject, FULL_SIZE), style=read_style())
     response = Response(source, mimetype="image/svg+xml")
     # The inline style cannot be allowed by its hash, because browsers read it in pieces. Nothing else may be loaded.
     response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    return not_modified.make_cacheable(response, etag)
+    return not_modified.make_response_cacheable(response, etag)
 
 
 def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:

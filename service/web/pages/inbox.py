@@ -31,7 +31,7 @@ from service.store.series import sparklines
 from service.web.access import authorization
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
-from service.web.problems import make_unprocessable
+from service.web.problems import make_field_problem
 from service.web.rendering import forms, reader_visit
 from service.web.rendering.csv_tables import build_event_table
 from service.web.rendering.page_formats import MAX_OFFSET, Table
@@ -263,14 +263,14 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     """
     for name in args:
         if name not in PARAMETERS:
-            raise make_unprocessable(
+            raise make_field_problem(
                 name[:_MAX_SHORT_CHARACTERS],
                 f"is not a parameter of this list; its parameters are {', '.join(PARAMETERS)}",
             )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
-        raise make_unprocessable("state", f"must be one of {', '.join(STATES)}")
+        raise make_field_problem("state", f"must be one of {', '.join(STATES)}")
     try:
         offset = min(max(int(args.get("offset", "0")), 0), MAX_OFFSET)
     except ValueError:
@@ -300,7 +300,7 @@ def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
     """Return the value of a filter; refuse a value that does not exist."""
     value = args.get(name, "")
     if value and value not in set(kind):
-        raise make_unprocessable(name, f"must be one of {', '.join(kind)}")
+        raise make_field_problem(name, f"must be one of {', '.join(kind)}")
     return value
 
 
@@ -308,7 +308,7 @@ def _read_metric(args: Mapping[str, str]) -> str:
     """Return the metric by which to filter; refuse a metric that does not exist."""
     value = args.get("metric", "")
     if value and value not in CATALOGUE:
-        raise make_unprocessable("metric", "must be the name of a metric, such as minor-faults")
+        raise make_field_problem("metric", "must be the name of a metric, such as minor-faults")
     return value
 
 
@@ -317,7 +317,7 @@ def _read_min_series(args: Mapping[str, str]) -> str:
     value = args.get("series", "")
     is_number = value.isascii() and value.isdigit() and len(value) <= len(str(_MAX_SERIES))
     if value and not (is_number and 0 < int(value) <= _MAX_SERIES):
-        raise make_unprocessable("series", f"must be a number from 1 to {_MAX_SERIES:,}")
+        raise make_field_problem("series", f"must be a number from 1 to {_MAX_SERIES:,}")
     return value
 
 
@@ -335,7 +335,7 @@ def _parse_moment(name: str, text: str, now: datetime, further_advice: str = "")
     try:
         return time_filter.parse_since(text, now)
     except ValueError as error:
-        raise make_unprocessable(name, f"{error}{further_advice}") from error
+        raise make_field_problem(name, f"{error}{further_advice}") from error
 
 
 def build_rows(

@@ -55,10 +55,10 @@ class ComparedCase(NamedTuple):
         """Return the row of the leading metric in full."""
         return build_row(self.leading)
 
-    def list_others(self) -> list[OtherMetric]:
+    def list_other_metrics(self) -> list[OtherMetric]:
         """Return the other metrics, each in one line."""
         leading = self.leading
-        return [_describe_other_metric(metric) for metric in self.metrics if metric is not leading]
+        return [_build_other_metric(metric) for metric in self.metrics if metric is not leading]
 
 
 def group_cases(rows: Iterable[ComparedMetric], *, by_host: bool) -> list[ComparedCase]:
@@ -121,7 +121,7 @@ def _describe_change(row: ComparedMetric) -> str:
     return f"{text} ({format_percent(percent)})" if percent is not None else text
 
 
-def _describe_other_metric(row: ComparedMetric) -> OtherMetric:
+def _build_other_metric(row: ComparedMetric) -> OtherMetric:
     """Return a metric other than the leading one, with both of its levels and its change in words."""
     unit, base, head = row.metric.unit, row.base.level, row.head.level
     if base is None or head is None:

@@ -42,14 +42,14 @@ def find_current_etag() -> str | None:
     return hashlib.sha256(repr(version).encode()).hexdigest()[:_TAG_DIGITS]
 
 
-def answer_unchanged(etag: str | None) -> Response | None:
+def build_not_modified_response(etag: str | None) -> Response | None:
     """Return 304 if the browser's copy has this tag; otherwise None."""
     if etag is None or not request.if_none_match.contains_weak(etag):
         return None
-    return make_cacheable(Response(status=304), etag)
+    return make_response_cacheable(Response(status=304), etag)
 
 
-def make_cacheable(response: Response, etag: str | None) -> Response:
+def make_response_cacheable(response: Response, etag: str | None) -> Response:
     """Let the browser store a page, but revalidate it before each use."""
     response.headers["Cache-Control"] = "private, no-cache"
     response.vary.update(("Accept", "Cookie"))

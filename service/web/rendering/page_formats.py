@@ -98,7 +98,7 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
         def answer(extension: str = "html", **variables: Any) -> Response:
             """Return the page in the format of the address's extension, or else in the format that Accept prefers."""
             etag = not_modified.find_current_etag()
-            unchanged = not_modified.answer_unchanged(etag)
+            unchanged = not_modified.build_not_modified_response(etag)
             if unchanged:
                 return unchanged
             try:
@@ -114,7 +114,7 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
                     raise error from None
                 extension = "html"
             output_format = extension if extension != "html" else read_requested_format()
-            return not_modified.make_cacheable(_render_page(page_, output_format), etag)
+            return not_modified.make_response_cacheable(_render_page(page_, output_format), etag)
 
         answer.__doc__ = view.__doc__  # the reference of addresses describes each page by this text
         endpoint = view.__name__

@@ -35,7 +35,7 @@ def register(app: Flask) -> None:
         "duration": numbers.format_duration,
         "percent": numbers.format_percent,
         "utc_text": _format_utc,
-        "breakable": _make_breakable,
+        "breakable": _make_name_breakable,
         "metric": get_metric,
         "profile_scope": PROFILE_SCOPES.__getitem__,
     }
@@ -69,7 +69,7 @@ def _get_reader_name() -> str | None:
     return authorization.find_caller().name or None if authorization.requires_tokens() else None
 
 
-def _make_breakable(name: str) -> Markup:
+def _make_name_breakable(name: str) -> Markup:
     """Return the name of a case or a setting with line-break opportunities between its parts, not within them."""
     # Before "[", after "_", ":" and "/", and after "," and "." unless digits stand on both sides, as in 1.5.
     return Markup(re.sub(r"(?=\[)|(?<=[_:/])|(?<=[,.])(?<!\d[,.](?=\d))", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before

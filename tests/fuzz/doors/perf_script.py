@@ -11,14 +11,14 @@ from runner.contract.profile import Frame
 from runner.errors import FaultwatchError
 from runner.profile.anatomy import AnatomyBuilder, CodePlace
 from runner.profile.fault_access import FaultAccess
-from runner.profile.memory_system_calls import find_call_numbers
+from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import (
     FrameTable,
     count_stacks,
     distribute_over_stacks,
-    expand_inlined,
+    expand_inlined_frames,
     sum_blocked_time,
 )
 from runner.profile.strace_recording import parse_calls
@@ -74,4 +74,4 @@ def opened(_: Path) -> Iterator[Attempt]:
 
 
 def _frame(place: CodePlace, lines: tuple[SourceLine, ...]) -> Frame:
-    return expand_inlined(ScriptFrame(place.offset, place.function, place.module), lines)[0]
+    return expand_inlined_frames(ScriptFrame(place.offset, place.function, place.module), lines)[0]

@@ -114,13 +114,13 @@ def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> No
     assert not any(run.is_test for run in runs)
     tests = BuiltProgram("build/xmltest"), BuiltProgram("test/unit")
     assert all(run.is_test for run in list_commands(tests, listing({}, "tinyxml")))
-    with_stand_in = [run for run in runs if run.stand_in_file and not run.needs_failures]
+    with_stand_in = [run for run in runs if run.stand_in_file and not run.is_fallback]
     assert [run.command for run in with_stand_in] == ["./x_bench README.md", "./x README.md"]
 
 
 def test_an_input_of_the_project_is_tried_before_its_license() -> None:
     sources = listing(dict.fromkeys(("LICENSE", "bench/fib.lua"), ""), "lua")
-    runs = [run for run in list_commands([BuiltProgram("lua")], sources) if not run.needs_failures]
+    runs = [run for run in list_commands([BuiltProgram("lua")], sources) if not run.is_fallback]
     assert [(run.command, run.input_file, run.stand_in_file) for run in runs[1:3]] == [
         ("./lua bench/fib.lua", "bench/fib.lua", ""),
         ("./lua LICENSE", "", "LICENSE"),
@@ -135,7 +135,7 @@ def test_an_input_of_the_project_is_tried_before_its_license() -> None:
 
 def test_two_inputs_at_once_are_for_a_program_that_refuses_one() -> None:
     runs = list_commands([BuiltProgram("align")], listing(dict.fromkeys(("test/a.fa", "test/b.fa"), "")))
-    assert [(run.command, run.needs_failures) for run in runs[1:4]] == [
+    assert [(run.command, run.is_fallback) for run in runs[1:4]] == [
         ("./align test/a.fa", False),
         ("./align test/b.fa", False),
         ("./align test/a.fa test/b.fa", True),
@@ -145,7 +145,7 @@ def test_two_inputs_at_once_are_for_a_program_that_refuses_one() -> None:
 def test_a_program_that_refuses_a_file_alone_gets_an_expression_before_it() -> None:
     runs = list_commands([BuiltProgram("search")], listing(dict.fromkeys(("LICENSE", "test/a.json"), "")))
     runs = [run for run in runs if "faultwatch-output" not in run.command]
-    assert [(run.command, run.file, run.needs_failures) for run in runs[1:5]] == [
+    assert [(run.command, run.file, run.is_fallback) for run in runs[1:5]] == [
         ("./search test/a.json", "test/a.json", False),
         ("./search . test/a.json", "test/a.json", True),
         ("./search LICENSE", "LICENSE", False),
@@ -166,7 +166,7 @@ def test_an_expression_precedes_a_file_of_each_kind_before_further_files_of_one_
 def test_a_program_that_converts_a_file_gets_the_name_of_one_to_write() -> None:
     runs = list_commands([BuiltProgram("pack")], listing({"test/a.json": ""}))
     (writing,) = [run for run in runs if "faultwatch-output" in run.command]
-    assert (writing.command, writing.needs_failures) == ("./pack test/a.json faultwatch-output.json", True)
+    assert (writing.command, writing.is_fallback) == ("./pack test/a.json faultwatch-output.json", True)
     commands = [run.command for run in list_commands([BuiltProgram("pack")], listing({"LICENSE": ""}))]
     assert commands.index("./pack LICENSE faultwatch-output") < commands.index("./pack . LICENSE"), (
         "it would overwrite the license"
@@ -191,7 +191,7 @@ def test_a_module_gets_files_that_its_name_asks_for_then_stand_ins_then_a_source
     files = dict.fromkeys(("docs/index.md", "docs/guide.md", "LICENSE", "markdown/core.py", "markdown/all.py"), "")
     sizes = {"docs/guide.md": 900, "markdown/core.py": 800, "markdown/all.py": 1 << 20}
     runs = add_file_runs([start, RunProposal("bench")], listing(files), lambda file: sizes.get(file, 0))
-    assert [run.command for run in runs if not run.needs_failures] == [
+    assert [run.command for run in runs if not run.is_fallback] == [
         program,
         f"{program} docs/guide.md",
         f"{program} docs/index.md",
@@ -199,7 +199,7 @@ def test_a_module_gets_files_that_its_name_asks_for_then_stand_ins_then_a_source
         f"{program} markdown/core.py",
         "bench",
     ]
-    assert [run.is_promising for run in runs if not run.needs_failures] == [False, True, True, False, False, True]
+    assert [run.is_promising for run in runs if not run.is_fallback] == [False, True, True, False, False, True]
     assert {run.program for run in runs} == {program, ""}
 
 

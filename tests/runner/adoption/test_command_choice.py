@@ -310,7 +310,7 @@ def test_other_inputs_of_the_program_are_repeated_where_the_first_does_not_grow(
     assert list_commands_with_files(run("./bench"), tried) == []
     unread = replace(given[0], own_bytes=start.own_bytes)
     assert list_commands_with_files(start, [start, unread, given[1]]) == [given[1]]
-    refusing = replace(given[2], run=replace(given[2].run, needs_failures=True))
+    refusing = replace(given[2], run=replace(given[2].run, is_fallback=True))
     assert list_commands_with_files(refusing, [start, refusing]) == [refusing]
 
 
@@ -404,7 +404,7 @@ def test_what_touches_hardly_any_memory_gives_way_to_a_program_that_does() -> No
 
 def test_a_larger_input_is_made_of_what_is_passed_after_an_expression_too() -> None:
     chosen, other = (
-        run(f"./x . t/{name}", 386, 0, input_file=f"t/{name}", needs_failures=True) for name in ("a.q", "b.json")
+        run(f"./x . t/{name}", 386, 0, input_file=f"t/{name}", is_fallback=True) for name in ("a.q", "b.json")
     )
     plain = run("./x t/c", 400, 0, input_file="t/c")
     assert list_commands_with_files(chosen, [chosen, other, plain]) == [chosen, other]

@@ -334,7 +334,7 @@ def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.Mon
     runs = [
         RunProposal("./x", from_service_file=True),
         RunProposal("./x t/a", input_file="t/a"),
-        RunProposal("./x t/a t/b", input_file="t/a", needs_failures=True),
+        RunProposal("./x t/a t/b", input_file="t/a", is_fallback=True),
     ]
     return list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
 
@@ -496,7 +496,7 @@ def test_a_test_that_takes_too_long_is_not_started_in_another_folder(monkeypatch
 def test_an_expression_is_tried_with_further_files_while_the_program_hardly_works(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runs = [RunProposal(f"./x . t/{name}", input_file=f"t/{name}", needs_failures=True) for name in "ab"]
+    runs = [RunProposal(f"./x . t/{name}", input_file=f"t/{name}", is_fallback=True) for name in "ab"]
     start = TriedCommand(RunProposal(""), (386, 386), cpu_seconds=0.002)
     commands = [run.command for run in runs]
     assert try_file_runs(dict.fromkeys(commands, start), monkeypatch, WITH_FILE, *runs)[-2:] == commands

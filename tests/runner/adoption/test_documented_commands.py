@@ -135,7 +135,7 @@ def test_a_written_text_is_tried_only_if_the_program_refuses_all_files() -> None
     runs = list_commands([BuiltProgram("sorter")], listing({**FILES, "README.md": readme, "LICENSE": ""}, "sorter"))
     (run,) = [run for run in runs if run.reads_text]
     assert (run.command, run.program) == ("sh -c 'echo word | ./sorter salt'", "./sorter")
-    assert run.needs_failures
+    assert run.is_fallback
     assert run.is_test
     assert runs.index(run) == len(runs) - 3, "it precedes --version and --help"
 

@@ -155,7 +155,7 @@ def test_a_program_that_refuses_each_input_gets_one_of_another_kind() -> None:
     assert find_other_input(sources, inputs) == "_benchmarks/page.html"
     assert find_other_input(listing(dict.fromkeys(files[:3], "")), inputs) is None
     runs = list_file_runs("pack", "./pack", sources, len, with_stand_ins=False)
-    assert [run.needs_failures for run in runs if run.file == "_benchmarks/page.html"] == [True]
+    assert [run.is_fallback for run in runs if run.file == "_benchmarks/page.html"] == [True]
 
 
 def test_a_document_is_an_input_if_it_is_kept_with_the_data_of_benchmarks_or_tests() -> None:
@@ -189,7 +189,7 @@ def test_an_input_is_tried_with_the_file_of_another_kind_that_has_its_name() -> 
     assert find_input_with_partner(sources, ["test/c.mustache", "test/b.mustache"]) == ("test/b.mustache", "test/b.js")
     assert find_input_with_partner(sources, ["test/c.mustache"]) is None
     runs = list_file_runs("mustache", "./mustache", sources, len, with_stand_ins=False)
-    assert [run.command for run in runs if run.needs_failures][1:] == [
+    assert [run.command for run in runs if run.is_fallback][1:] == [
         "./mustache test/a.js test/a.mustache",
         "./mustache test/a.mustache test/a.js",
     ]

@@ -64,7 +64,7 @@ def test_other_programs_get_the_file_too() -> None:
     runs = [
         RunProposal("./x bench/a.md", input_file=file),
         RunProposal("./y bench/a.md", input_file=file),
-        RunProposal("./y . bench/a.md", input_file=file, needs_failures=True),
+        RunProposal("./y . bench/a.md", input_file=file, is_fallback=True),
         RunProposal("./z bench/b.md", input_file="bench/b.md"),
         RunProposal("./w", may_do_nothing=True),
         RunProposal("./bench"),  # it has work of its own, and may take long for it

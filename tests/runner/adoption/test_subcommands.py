@@ -79,7 +79,7 @@ def test_a_subcommand_gets_the_files_that_the_program_alone_has_refused() -> Non
     refused = [
         RunProposal("bin/x a.csv", input_file="a.csv", program="bin/x"),
         RunProposal("sh -c 'exec bin/x < a.csv'", input_file="a.csv"),
-        RunProposal("bin/x . a.csv", input_file="a.csv", needs_failures=True),
+        RunProposal("bin/x . a.csv", input_file="a.csv", is_fallback=True),
     ]
     runs = list_subcommand_runs("bin/x", CLAP, refused)
     assert [run.command for run in runs] == ["bin/x stats a.csv", "bin/x sort a.csv"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.profile.permissions import detect_recording_permissions
 from tests.ordinary_user import as_ordinary
 from tests.runner.attach.live_programs import (
@@ -34,7 +34,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_measurable()
+    require_measurable_host()
     return build_program(tmp_path_factory.mktemp("live"))
 
 

@@ -39,4 +39,4 @@ def test_a_child_with_the_number_of_an_ended_one_is_observed(monkeypatch: pytest
     ticks[70_002] = 9
     processes.refresh()
     assert list(processes.list_living_processes()) == [70_001, 70_002]
-    assert sorted(processes.list_all()) == [70_001, 70_002]
+    assert sorted(processes.list_all_pids()) == [70_001, 70_002]

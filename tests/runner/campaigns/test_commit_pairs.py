@@ -29,7 +29,7 @@ def compare(monkeypatch: pytest.MonkeyPatch, builder: object) -> Any:
     def ask_for_further_builds(*_: object, build_further_trials: Any, **__: object) -> object:
         return build_further_trials(1)
 
-    monkeypatch.setattr(commit_pairs, "compare_interleaved", ask_for_further_builds)
+    monkeypatch.setattr(commit_pairs, "compare_interleaved_trials", ask_for_further_builds)
     monkeypatch.setattr(commit_pairs, "Trial", lambda *_: object())
     pairs = CommitPairs(SimpleNamespace(name="copy"), None, None, builder)  # type: ignore[arg-type]
     return pairs.compare(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from tests.runner.commands import WORKLOAD, command_line, faultwatch, git, make_history, served, variables
 
 LINK = f"160000,{'1' * 40},deps/library"

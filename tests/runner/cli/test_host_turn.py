@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner.host.host_lock import find_holder
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from tests.ordinary_user import as_ordinary
 from tests.runner.commands import command_line, compiled_programs, make_history, served, variables
 

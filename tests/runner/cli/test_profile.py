@@ -10,7 +10,7 @@ from runner.cli.profile import _parse_commits, command
 from runner.cli.profile_difference_tables import show_difference
 from runner.cli.profile_tables import show_anatomy_and_stacks
 from runner.contract.profile import AllocatingLine, PythonLine
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
 from tests.runner.commands import make_history
@@ -72,7 +72,7 @@ def test_the_lines_of_java_that_allocate_are_shown(capsys: pytest.CaptureFixture
 def test_a_profile_is_shown_although_its_diagnosis_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    require_measurable()
+    require_measurable_host()
 
     def fail(*_: object) -> None:
         raise FaultwatchError("the service failed", "try again later")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
-from runner.contract.profile_formats import UNITS, format_folded, format_speedscope, write_stacks
+from runner.contract.profile_formats import UNITS, format_folded_stacks, format_speedscope, write_stacks
 from runner.contract.report import Case, Environment, Host, Revision
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -72,13 +72,13 @@ def fields(data: bytes) -> list[tuple[int, int | bytes]]:
 
 def test_folded_stacks_run_from_main_and_end_in_their_weight() -> None:
     profile, faults = made(["main", "copy"], [((0, 1), 30), ((0,), 2)])
-    assert format_folded(profile, faults) == b"main 2\nmain;copy 30\n"
+    assert format_folded_stacks(profile, faults) == b"main 2\nmain;copy 30\n"
 
 
 def test_a_name_cannot_split_a_folded_stack_or_add_a_line() -> None:
     profile, faults = made(["a;b\nmain 99"], [((0,), 1)])
-    assert format_folded(profile, faults).count(b"\n") == 1
-    assert b";" not in format_folded(profile, faults)
+    assert format_folded_stacks(profile, faults).count(b"\n") == 1
+    assert b";" not in format_folded_stacks(profile, faults)
 
 
 def test_speedscope_has_frames_with_lines_and_weights() -> None:

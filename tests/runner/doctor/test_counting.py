@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.doctor import counting
-from runner.doctor.counting import CountingResult, get_counting_scope, require_measurable, try_counting
+from runner.doctor.counting import CountingResult, get_counting_scope, require_measurable_host, try_counting
 from runner.doctor.probe import NOT_EXECUTABLE_STATUS, NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
@@ -110,7 +110,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
 def test_one_clear_line_where_nothing_can_be_counted(here: list[Sequence[str]]) -> None:
     with pytest.raises(FaultwatchError, match="perf is not installed") as caught:
-        require_measurable()
+        require_measurable_host()
     assert "apt install linux-perf" in caught.value.remedy
 
 
@@ -123,5 +123,5 @@ def test_tried_once(here: list[Sequence[str]]) -> None:
 
 @pytest.mark.perf
 def test_this_machine_can_count() -> None:
-    require_measurable()
+    require_measurable_host()
     assert get_counting_scope() in {"user", "user+kernel"}

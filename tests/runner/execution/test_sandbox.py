@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
 from runner.execution.execute import ProgramResult
@@ -276,7 +276,7 @@ def test_only_the_sandbox_suggests_to_do_without_it(monkeypatch: pytest.MonkeyPa
 @pytest.mark.perf
 @pytest.mark.parametrize("pages", [1, 10_000])
 def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -> None:
-    require_measurable()
+    require_measurable_host()
     tree = home / "tree"
     tree.mkdir()
     (tree / "touch.c").write_text(TOUCH)

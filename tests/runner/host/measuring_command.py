@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[3]
 CODE = """
 import sys
 from pathlib import Path
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 with HostTurn(Path(sys.argv[1]), lambda text: print(text, flush=True)) as turn:
     turn.begin()
     print("mine", flush=True)

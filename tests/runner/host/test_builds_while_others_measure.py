@@ -10,7 +10,7 @@ import pytest
 
 from runner.execution.build_clock import BuildClock
 from runner.host.host_lock import find_holder
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from tests.runner.host.measuring_command import other
 
 WRITING = "(while :; do echo >>lines; sleep 0.01; done) & wait"

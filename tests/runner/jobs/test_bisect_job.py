@@ -40,7 +40,7 @@ def test_a_commit_moves_the_metric_only_if_its_proof_stands(states: list[ProofSt
 
 def test_each_run_of_several_that_are_measured_at_once_leaves_one_run_fewer() -> None:
     runs_left: list[int | None] = []
-    job = SimpleNamespace(report_measured=lambda _sentence, left: runs_left.append(left))
+    job = SimpleNamespace(report_measured_runs=lambda _sentence, left: runs_left.append(left))
     reporter = bisect_job._ProgressReporter(cast(ClaimedJob, job), "minor-faults")
     for left, n_commits in ((5, 3), (2, 1), (1, 2)):
         state = Search.model_construct(answer=Measure(commits=("0" * 40,) * n_commits, runs_left=left))

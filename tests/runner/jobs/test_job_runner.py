@@ -10,7 +10,7 @@ import pytest
 from runner.contract.job import Backend, Job, Lease, MeasureQuestion, State, Where
 from runner.errors import AlreadyEnded, FaultwatchError
 from runner.host.host_lock import find_holder
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.jobs.job_runner import JobRunner
 from runner.reporting.client import Service
 from runner.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials
 from runner.measuring.stored_base import compare_with_stored_base
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build_record import RECORD_FILE
@@ -44,7 +44,7 @@ class Service:
 def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[ComparisonResult, str]:
     log = folder / "log"
     sides = [trial(f"printf {name} >>{log}", folder) for name in "AB"]
-    done = compare_interleaved(sides[0], sides[1], service, pairs=pairs)
+    done = compare_interleaved_trials(sides[0], sides[1], service, pairs=pairs)
     return done, log.read_text()
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_measured_beyond_the_ceiling(tmp_path: Path) -> None:
 
 def test_a_side_that_fails_ends_the_comparison_without_a_verdict(tmp_path: Path) -> None:
     service = Service()
-    done = compare_interleaved(trial("true", tmp_path), trial("exit 3", tmp_path), service, pairs=Pairs(2, 2))
+    done = compare_interleaved_trials(trial("true", tmp_path), trial("exit 3", tmp_path), service, pairs=Pairs(2, 2))
     assert done.comparison is None
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.FAILED)
     assert done.head.failure
@@ -88,7 +88,7 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
     flag = tmp_path / "flag"
     base = trial(f"test ! -e {flag} || (rm {flag} && false)", tmp_path)
     head = trial(f"test ! -e {tmp_path}/warm && touch {tmp_path}/warm || touch {flag}", tmp_path)
-    done = compare_interleaved(base, head, Service(), pairs=Pairs(2, 2))
+    done = compare_interleaved_trials(base, head, Service(), pairs=Pairs(2, 2))
     assert done.comparison is None
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.head.failure
@@ -99,7 +99,7 @@ def test_the_failure_of_base_beside_head_shows_no_secret(tmp_path: Path) -> None
     flag, secret = tmp_path / "flag", "a-secret-of-tests"
     base = trial(f": {secret}; test ! -e {flag} || (rm {flag} && false)", tmp_path, {"API_TOKEN": secret})
     head = trial(f"test ! -e {tmp_path}/warm && touch {tmp_path}/warm || touch {flag}", tmp_path, {"API_TOKEN": secret})
-    done = compare_interleaved(base, head, Service(), pairs=Pairs(2, 2))
+    done = compare_interleaved_trials(base, head, Service(), pairs=Pairs(2, 2))
     assert done.head.failure
     assert "base fails only when it is measured together with head: `sh -c ': (hidden);" in done.head.failure.message
     assert secret not in done.head.failure.message
@@ -117,7 +117,7 @@ def test_the_side_whose_files_stay_in_memory_is_the_one_that_is_reported(
         raise EvictionError("data remained in memory")
 
     monkeypatch.setattr(head, "execute", refuse_sample)
-    done = compare_interleaved(base, head, Service(), pairs=Pairs(2, 2))
+    done = compare_interleaved_trials(base, head, Service(), pairs=Pairs(2, 2))
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.base.failure
     assert done.head.failure
@@ -127,10 +127,14 @@ def test_the_side_whose_files_stay_in_memory_is_the_one_that_is_reported(
 
 
 def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:
-    repaired = compare_interleaved(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(2, 2))
+    repaired = compare_interleaved_trials(
+        trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(2, 2)
+    )
     assert repaired.comparison is None
     assert (repaired.base.outcome, repaired.head.outcome) == (Outcome.FAILED, Outcome.MEASURED)
-    broken = compare_interleaved(trial("exit 3", tmp_path), trial("exit 4", tmp_path), Service(), pairs=Pairs(2, 2))
+    broken = compare_interleaved_trials(
+        trial("exit 3", tmp_path), trial("exit 4", tmp_path), Service(), pairs=Pairs(2, 2)
+    )
     assert (broken.base.outcome, broken.head.outcome) == (Outcome.FAILED, Outcome.FAILED)
 
 
@@ -150,7 +154,9 @@ class Decides(Service):
 
 def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    base = compare_interleaved(trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)).base
+    base = compare_interleaved_trials(
+        trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)
+    ).base
     service = Decides(Verdict.NEEDS_MORE_RUNS, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
     done = compare_with_stored_base(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), n_cases=3)
     assert done is not None
@@ -164,7 +170,7 @@ def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Pat
 def test_the_runner_is_scheduled_as_before_when_it_is_over(tmp_path: Path) -> None:
     before = os.sched_getscheduler(0)
     turns(tmp_path, Service(0), Pairs(1, 1))
-    compare_interleaved(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(1, 1))
+    compare_interleaved_trials(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(1, 1))
     assert os.sched_getscheduler(0) == before
 
 
@@ -193,7 +199,7 @@ def test_further_builds_and_other_places_count_only_in_the_environment_of_the_co
         return Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=(), settings=(), **needs.pop(0))  # type: ignore[arg-type]
 
     def compare() -> ComparisonResult:
-        return compare_interleaved(
+        return compare_interleaved_trials(
             base,
             head,
             decide,
@@ -213,7 +219,7 @@ def test_the_last_decision_stands_if_a_further_build_is_damaged(tmp_path: Path) 
     (tmp_path / "build" / RECORD_FILE).touch()  # A power cut can leave it empty.
     damaged = trial("true", tmp_path / "build" / "tree")
     decision = Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=(), settings=(), needs_other_builds=True)
-    done = compare_interleaved(
+    done = compare_interleaved_trials(
         base, head, lambda _: decision, pairs=Pairs(2, 2), build_further_trials=lambda _: (damaged, damaged)
     )
     assert done.comparison == decision

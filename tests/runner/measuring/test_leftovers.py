@@ -10,7 +10,7 @@ import pytest
 from runner.contract.comparison import Comparison, Verdict
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision
 from runner.measuring import trial
-from runner.measuring.comparison import Pairs, compare_interleaved
+from runner.measuring.comparison import Pairs, compare_interleaved_trials
 from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
@@ -161,7 +161,7 @@ def test_the_execution_that_writes_pythons_bytecode_is_not_the_one_that_is_watch
 
 def test_head_does_not_meet_what_base_left_in_the_tree_that_they_share(make_trial: Callable[..., Trial]) -> None:
     base, head = make_trial("mkdir results"), make_trial("mkdir results")
-    result = compare_interleaved(base, head, decide_same, pairs=Pairs(2, 2))
+    result = compare_interleaved_trials(base, head, decide_same, pairs=Pairs(2, 2))
     assert (result.base.outcome, result.head.outcome) == (Outcome.MEASURED, Outcome.MEASURED), result.head.failure
     assert result.base.files
     assert result.head.files
@@ -172,7 +172,7 @@ def test_a_head_that_is_measured_alone_does_not_meet_what_it_left(
     make_trial: Callable[..., Trial], tmp_path: Path
 ) -> None:
     base = make_trial(f"mkdir {tmp_path}/once", tmp_path)
-    result = compare_interleaved(base, make_trial("mkdir results"), decide_same, pairs=Pairs(2, 2))
+    result = compare_interleaved_trials(base, make_trial("mkdir results"), decide_same, pairs=Pairs(2, 2))
     assert (result.base.outcome, result.head.outcome) == (Outcome.FAILED, Outcome.MEASURED), result.head.failure
     assert result.head.files
     assert result.head.files.own_bytes, "head failed while it was watched"

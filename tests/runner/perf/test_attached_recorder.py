@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.perf.attached_recorder import Recorder, RecordPlan, compute_buffer_pages
 from runner.perf.perf_binary import has_record_option
 
 
 @pytest.mark.perf
 def test_no_thread_of_perf_delays_the_end_of_a_recording(tmp_path: Path) -> None:
-    require_measurable()
+    require_measurable_host()
     if not has_record_option("--no-bpf-event"):
         pytest.skip("this perf cannot do without the thread that watches BPF programs")
     program = subprocess.Popen(["sleep", "60"])

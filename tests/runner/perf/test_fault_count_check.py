@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.report import Stage
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.perf import perf_stat
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import LostPrograms
@@ -90,7 +90,7 @@ def test_an_incomplete_record_is_refused_whatever_the_counts_say(perf: int, acco
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_measurable()
+    require_measurable_host()
     folder = tmp_path_factory.mktemp("programs")
     (folder / "pages.c").write_text(PROGRAM)
     subprocess.run(["cc", "-O1", "-pthread", "-o", "pages", "pages.c"], cwd=folder, check=True)

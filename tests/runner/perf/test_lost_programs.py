@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch, combine_losses, parse_lost_programs
 
 COMPLETE = LostPrograms(complete=True)
@@ -37,7 +37,7 @@ def test_processes_that_ran_at_once_are_complete_only_if_each_is() -> None:
 
 def watched(command: list[str]) -> LostPrograms:
     """Watch a command from before its execution."""
-    require_measurable()
+    require_measurable_host()
     waiting = subprocess.Popen(["sh", "-c", 'read line; exec "$@"', "sh", *command], stdin=subprocess.PIPE)
     watch = LostProgramsWatch(waiting.pid)
     try:

@@ -12,7 +12,7 @@ import pytest
 
 from runner.contract.level import find_majority
 from runner.contract.report import Status
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.errors import FaultwatchError
 from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.perf.perf_stat import Execution, count_faults, count_processes
@@ -43,7 +43,7 @@ int main(int n, char **v) {
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_measurable()
+    require_measurable_host()
     folder = tmp_path_factory.mktemp("programs")
     (folder / "touch.c").write_text(TOUCH)
     subprocess.run(["cc", "-O1", "-o", "touch-pages", "touch.c"], cwd=folder, check=True)

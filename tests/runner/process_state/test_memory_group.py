@@ -99,7 +99,7 @@ def test_what_another_user_left_is_passed_over(tmp_path: Path, monkeypatch: pyte
     (left / "cgroup.procs").write_text("4194304\n")
     monkeypatch.setattr("os.kill", refuse)
     monkeypatch.setattr("runner.process_state.memory_group._KILL_TIMEOUT_SECONDS", 0.0)
-    MemoryGroup(None, made).remove_abandoned()
+    MemoryGroup(None, made).remove_abandoned_groups()
     assert left.is_dir()
 
 

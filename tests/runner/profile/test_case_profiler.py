@@ -10,7 +10,7 @@ import pytest
 
 from runner.contract.profile import Access, Memory, Profile, Touch
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.case_profiler import collect_profile
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
@@ -30,7 +30,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 def compile_trial(source: Path, folder: Path, *options: str) -> Trial:
     """Compile a program in a folder, and return a trial of it."""
-    require_measurable()
+    require_measurable_host()
     subprocess.run(["cc", "-O0", "-g", "-pthread", *options, "-o", "program", source], cwd=folder, check=True)
     (folder / "workload.toml").write_text(
         '[workload]\nname = "again"\n[run]\ncommand = "./program"\nhuge_pages = "never"\n'

@@ -12,7 +12,7 @@ import pytest
 from runner.contract.own_frame import find_own_frame
 from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, Frame
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.execution.sandbox import create_sandbox
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.case_profiler import collect_profile
@@ -172,7 +172,7 @@ def tree() -> Iterator[Path]:
     "is_sandboxed", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["sandboxed", "open"]
 )
 def test_a_function_of_javascript_is_named_with_its_line(tree: Path, is_sandboxed: bool) -> None:
-    require_measurable()
+    require_measurable_host()
     sandbox = create_sandbox() if is_sandboxed else None
     if sandbox:
         sandbox.change_owner(tree)

@@ -12,7 +12,7 @@ import pytest
 from runner.cli.profile_tables import show_profile
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.case_profiler import collect_profile
 from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, contains_symbol, read_sections, read_segments
@@ -60,7 +60,7 @@ def built_with_go(folder: Path, *options: str) -> Path:
 
 
 def profiled(folder: Path, command: str) -> Profile:
-    require_measurable()
+    require_measurable_host()
     (folder / "workload.toml").write_text(f'[workload]\nname = "w"\n[run]\ncommand = "{command}"\n')
     bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))

@@ -1,6 +1,6 @@
 """What perf records of a program: all its memory calls with two tracepoints."""
 
-from runner.profile.memory_system_calls import MEMORY_CALLS, find_call_numbers
+from runner.profile.recorded_system_calls import MEMORY_CALLS, find_call_numbers
 from runner.profile.recording_plan import build_calls_options, build_fault_stack_options, build_faults_options
 
 NUMBERS = {11: "munmap", 25: "mremap"}

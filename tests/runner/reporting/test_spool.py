@@ -42,7 +42,7 @@ def test_a_file_that_is_not_a_report_is_set_aside(tmp_path: Path) -> None:
     sent: list[SpooledDocument] = []
     spool.flush(sent.append)
     assert sent == [good]
-    ((file, reason),) = spool.list_refused()
+    ((file, reason),) = spool.list_refused_reports()
     assert file.name == "half.refused"
     assert "not a report that this version can read" in reason
 
@@ -67,7 +67,7 @@ def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
 
     assert spool.flush(send) == 2
     assert sent == reports[1:]
-    ((file, reason),) = spool.list_refused()
+    ((file, reason),) = spool.list_refused_reports()
     assert reason == "samples.0: wrong"
     assert not spool.list_waiting()
     file.rename(file.with_suffix(".json"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Case, Sample
-from runner.doctor.counting import require_measurable
+from runner.doctor.counting import require_measurable_host
 from runner.execution.sandbox import create_sandbox
 from runner.process_state.process_state import ProcessState
 from runner.servers.server_execution import ServerOrder, split_processors, start_server
@@ -41,7 +41,7 @@ warm_up = {warm_up}
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_measurable()
+    require_measurable_host()
     folder = tmp_path_factory.mktemp("server")
     subprocess.run(["cc", "-O1", "-pthread", "-o", folder / "server", HERE / "server.c"], check=True)
     shutil.copy(HERE / "load.py", folder)

@@ -9,7 +9,7 @@ import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision, Window
-from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.servers.server_execution import ServerExecution, split_processors
 from runner.workload import Workload
@@ -46,7 +46,7 @@ def compare_modes(built: Path, folder: Path, base: str, head: str) -> tuple[Comp
         make_trial(Path(shutil.copytree(built, folder / side)), mode, log)
         for side, mode in (("base", base), ("head", head))
     ]
-    result = compare_interleaved(trials[0], trials[1], decide, pairs=Pairs(2, 2))
+    result = compare_interleaved_trials(trials[0], trials[1], decide, pairs=Pairs(2, 2))
     return result, log.read_text()
 
 

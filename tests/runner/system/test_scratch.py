@@ -10,7 +10,7 @@ import pytest
 
 from runner.system import scratch
 from runner.system.processes import read_own_name
-from runner.system.scratch import make_scratch_folder, make_short_scratch_folder, remove_abandoned
+from runner.system.scratch import make_scratch_folder, make_short_scratch_folder, remove_abandoned_folders
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_a_folder_is_removed_with_its_context_or_by_others_after_its_process_was
 ) -> None:
     with make_folder() as folder:
         (folder / "inner").mkdir()
-        remove_abandoned()
+        remove_abandoned_folders()
         assert (folder / "inner").is_dir()
     assert list(parent.iterdir()) == []
     # A process with this number that began at another time is another process.
@@ -34,7 +34,7 @@ def test_a_folder_is_removed_with_its_context_or_by_others_after_its_process_was
     abandoned = make_folder()
     abandoned.__enter__()
     assert len(list(parent.iterdir())) == 1
-    remove_abandoned()
+    remove_abandoned_folders()
     assert list(parent.iterdir()) == []
 
 
@@ -53,5 +53,5 @@ def test_a_folder_of_another_program_with_a_similar_name_is_left(owner: str | No
     folder.mkdir()
     if owner is not None:
         (folder / "owner").write_text(owner)
-    remove_abandoned()
+    remove_abandoned_folders()
     assert folder.is_dir()

@@ -120,7 +120,10 @@ def test_a_person_chooses_the_axes_and_adds_values(read_only: FlaskClient) -> No
         ("case=nothing", "There is no stored run of nothing"),
         ("subject=nothing", "There is no stored run of nothing"),
         ("commit=nonsense", "There is no commit nonsense of demo."),
-        ("set=" + "|".join(f"A={number}" for number in range(121)), "more than 100 values"),
+        (
+            "set=" + "|".join(f"A={number}" for number in range(121)),
+            "121 values are to be measured; at most 100 are allowed.",
+        ),
     ],
 )
 def test_what_makes_no_lab_is_refused_in_one_sentence(read_only: FlaskClient, query: str, words: str) -> None:

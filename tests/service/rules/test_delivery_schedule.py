@@ -12,7 +12,7 @@ from service.rules.delivery_schedule import (
     MAX_SINGLE,
     MAX_WAIT,
     choose_wait,
-    find_digest_due,
+    find_due_time_of_digest,
     group_into_messages,
     is_quiet,
     may_send,
@@ -43,8 +43,8 @@ def test_quiet_hours_go_over_midnight_in_their_own_zone(moment: str, sends: bool
 def test_a_digest_is_due_once_a_day() -> None:
     daily = channel(digest="08:00")
     morning = datetime(2025, 6, 2, 6, tzinfo=UTC)
-    assert find_digest_due(daily, morning) == morning
-    assert find_digest_due(daily, morning - timedelta(seconds=1)) == morning - timedelta(days=1)
+    assert find_due_time_of_digest(daily, morning) == morning
+    assert find_due_time_of_digest(daily, morning - timedelta(seconds=1)) == morning - timedelta(days=1)
     assert not may_send(daily, morning - timedelta(seconds=1), morning - timedelta(days=1))
     assert may_send(daily, morning, morning - timedelta(days=1))
     assert not may_send(daily, morning + timedelta(hours=5), morning)
@@ -54,8 +54,8 @@ def test_a_weekly_digest_is_due_on_its_day_alone() -> None:
     weekly = channel(digest="08:00", digest_day="monday")
     monday = datetime(2025, 6, 2, 6, tzinfo=UTC)
     for hours in range(7 * 24):
-        assert find_digest_due(weekly, monday + timedelta(hours=hours)) == monday
-    assert find_digest_due(weekly, monday - timedelta(seconds=1)) == monday - timedelta(days=7)
+        assert find_due_time_of_digest(weekly, monday + timedelta(hours=hours)) == monday
+    assert find_due_time_of_digest(weekly, monday - timedelta(seconds=1)) == monday - timedelta(days=7)
     assert not may_send(weekly, monday + timedelta(days=3), monday)
     assert may_send(weekly, monday + timedelta(days=7), monday)
 
@@ -64,7 +64,7 @@ def test_a_digest_does_not_come_twice_or_never_when_the_clocks_change() -> None:
     early = channel(digest="02:30")
     for change in (datetime(2025, 3, 30, tzinfo=UTC), datetime(2025, 10, 26, tzinfo=UTC)):
         start = change - timedelta(days=1)
-        dues = {find_digest_due(early, start + timedelta(minutes=10 * step)) for step in range(6 * 72)}
+        dues = {find_due_time_of_digest(early, start + timedelta(minutes=10 * step)) for step in range(6 * 72)}
         assert len(dues) in {3, 4}
         assert all(
             timedelta(hours=23) <= later - sooner <= timedelta(hours=25)

@@ -47,7 +47,7 @@ def test_who_would_take_all_threads_comes_later(
     def send(number: int, subject: str) -> TestResponse:
         return Api(app.test_client()).put(reports.report(number, 100, subject=subject))
 
-    before = concurrency_limits.count_refused()
+    before = concurrency_limits.count_refused_requests()
     with ThreadPoolExecutor(MAX_REQUESTS) as pool:
         under_way = [pool.submit(send, number, "demo") for number in range(MAX_REQUESTS_PER_SUBJECT)]
         for _ in under_way:
@@ -63,7 +63,7 @@ def test_who_would_take_all_threads_comes_later(
         go_on.set()
         assert [answer.result().status_code for answer in under_way] == [201] * MAX_REQUESTS
     assert send(90, "demo").status_code == 201, "each has given its place back"
-    assert concurrency_limits.count_refused() == before + 2
+    assert concurrency_limits.count_refused_requests() == before + 2
     assert f"faultwatch_requests_refused_total {before + 2}.0" in app.test_client().get("/metrics").text
 
 

@@ -701,7 +701,7 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     start = "java -cp faultwatch-classes app.App"
     assert [run.command for run in proposal.runs] == [start, f"{start} --help"]
     with_files = add_file_runs(proposal.runs, listing({**files, "test/data/a.json": ""}))
-    assert [run.command for run in with_files if run.file and not run.needs_failures] == [
+    assert [run.command for run in with_files if run.file and not run.is_fallback] == [
         f"{start} test/data/a.json",
         f"{start} src/app/Part.java",
     ]

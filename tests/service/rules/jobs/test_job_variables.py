@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.rules.jobs.job_variables import may_be_set, select_settable
+from service.rules.jobs.job_variables import may_be_set, select_settable_variables
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_nothing_else_is(name: str, value: str) -> None:
 
 
 def test_what_may_not_be_set_is_left_out() -> None:
-    assert select_settable({"MALLOC_ARENA_MAX": "1", "BASH_ENV": "x"}) == {"MALLOC_ARENA_MAX": "1"}
+    assert select_settable_variables({"MALLOC_ARENA_MAX": "1", "BASH_ENV": "x"}) == {"MALLOC_ARENA_MAX": "1"}

@@ -13,7 +13,7 @@ from runner.contract import get_metric
 from runner.contract.level import compute_median
 from service.rules.detect.level_change import format_change
 from service.rules.relative_change import compute_percent_change
-from service.rules.series.describe_drift import make_drift_ids
+from service.rules.series.build_drifts import make_drift_ids
 from service.rules.series.find_drifts import SeriesDrift, find_drifts, get_direction, is_exact_count
 from service.rules.series.point_order import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction, SeriesHead

@@ -1,4 +1,4 @@
-"""Describes the drifts of a series in words and numbers: what moved, where, the evidence, and the price."""
+"""Builds the documents of a series' drifts, in words and numbers: what moved, where, the evidence, and the price."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def make_drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     return ids
 
 
-def describe_drifts(
+def build_drifts(
     head: SeriesHead, drifts: Sequence[SeriesDrift], contexts: Sequence[DriftContext], floor: Number | None
 ) -> list[Drift]:
     """Return the drifts of a series as the API describes them.
@@ -85,12 +85,12 @@ def describe_drifts(
     ids = make_drift_ids(head.id, drifts)
     within_budget = are_within_budget(drifts, head.budget, head.better)
     return [
-        _describe_drift(drift_id, head, drift, context, is_within_budget=is_within_budget, floor=floor)
+        _build_drift(drift_id, head, drift, context, is_within_budget=is_within_budget, floor=floor)
         for drift_id, drift, context, is_within_budget in zip(ids, drifts, contexts, within_budget, strict=True)
     ]
 
 
-def _describe_drift(
+def _build_drift(
     drift_id: str,
     head: SeriesHead,
     drift: SeriesDrift,

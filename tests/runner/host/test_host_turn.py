@@ -10,7 +10,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.host.host_lock import Holder, find_holder
-from runner.host.turn import HostTurn
+from runner.host.host_turn import HostTurn
 from runner.settings import HOST_LOCK, load_settings
 from tests.runner.host.measuring_command import other
 
