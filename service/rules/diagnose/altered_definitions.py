@@ -374,18 +374,15 @@ def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
 
 
 def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:
-    """Return the altered definitions that code uses which was seen to run; all if none was seen.
+    """Return the altered definitions that code uses which was seen to run; all of the program's if none was seen.
 
     Code is seen if it stands on a recorded stack, before or after the change.
     """
     profiles = (request.profile, request.before) if request.before else (request.profile,)
     executed = {(frame.file, _get_own_name(frame.function)) for profile in profiles for frame in profile.frames}
-    seen = [
-        definition
-        for definition in request.changed_definitions
-        if any((use.file, use.function) in executed for use in definition.uses)
-    ]
-    return seen or request.changed_definitions
+    definitions = [each for each in request.changed_definitions if not is_auxiliary_file(each.file)]
+    seen = [each for each in definitions if any((use.file, use.function) in executed for use in each.uses)]
+    return seen or definitions
 
 
 def _describe_file(file: ChangedFile) -> str:
