@@ -411,8 +411,11 @@ class Profiling(Struct, frozen=True):
             chosen_graph, unwinding_remarks = choose_unwinding(trial)
         collector = Collector.for_trial(trial, chosen_graph, self)
         collector.remarks += (*unwinding_remarks, *self.permissions.remarks)
-        # The types come first: there is no recording to read yet.
-        pending_types = collector.reader.submit(self.type_layouts.read, trial.own_files, trial.tree, trial.sandbox)
+        # The types are read by a process of its own, so they need not wait for the recordings.
+        type_reader = self.cleanup.enter_context(
+            ThreadPoolExecutor(1, "type-reader", initializer=_lower_thread_priority)
+        )
+        pending_types = type_reader.submit(self.type_layouts.read, trial.own_files, trial.tree, trial.sandbox)
         progress("recording faults")
         recorded_sample, pending_anatomy = collector.record_faults(expected_counts)
         pending_faults = collector.record_fault_stacks(expected_counts, _count_faults(recorded_sample))
