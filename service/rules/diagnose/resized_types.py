@@ -149,15 +149,15 @@ def _format_growth(resized: _ResizedType) -> str:
 def _describe_fields(resized: _ResizedType) -> Iterator[str]:
     """Yield what happened to the fields of a type, with the largest first, and the number of those not shown."""
     changes = [
-        *((field.bytes, f"{field.name} is new ({format_count(field.bytes, 'byte')})") for field in resized.new_fields),
-        *((field.bytes, f"{field.name} was removed") for field in resized.removed_fields),
+        *((field.bytes, field.name, f"is new ({format_count(field.bytes, 'byte')})") for field in resized.new_fields),
+        *((field.bytes, field.name, "was removed") for field in resized.removed_fields),
         *(
-            (abs(after.bytes - before.bytes), f"{after.name} has {after.bytes:,} instead of {before.bytes:,}")
+            (abs(after.bytes - before.bytes), after.name, f"has {after.bytes:,} instead of {before.bytes:,}")
             for before, after in resized.resized_fields
         ),
     ]
     changes.sort(key=lambda change: -change[0])
-    yield from (text for _, text in changes[:_MAX_FIELDS])
+    yield from (f"{shorten_name(name)} {text}" for _, name, text in changes[:_MAX_FIELDS])
     n_others = len(changes) - _MAX_FIELDS
     if n_others > 0:
         yield f"{format_count(n_others, 'other field')} changed"
