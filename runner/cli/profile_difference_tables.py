@@ -77,6 +77,8 @@ def _list_sentences(difference: Difference) -> Iterator[str]:
         yield INDIRECT_CHANGE
     if difference.altered_definition:
         yield describe_altered_definition(difference.altered_definition, str)
+    if difference.resized_types:
+        yield difference.resized_types
     changed_place, opposite_place = difference.changed_place, difference.opposite_place
     if changed_place:
         sentence = describe_changed_place(changed_place, changed_place.place)

@@ -46,6 +46,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
             sentences.append(f"{_escape_names(difference.other_change.removesuffix('.'), escape_text)}.")
         if difference.altered_definition is not None:
             sentences.append(describe_altered_definition(difference.altered_definition, escape_text))
+        if difference.resized_types:
+            sentences.append(f"{_escape_names(difference.resized_types.removesuffix('.'), escape_text)}.")
         changed_place = difference.changed_place
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)

@@ -13,6 +13,8 @@ PROFILE_VERSION: Literal[1] = 1
 
 Count = Annotated[int, Field(ge=0, le=2**64)]
 Label = Annotated[str, StringConstraints(max_length=4000)]
+MAX_TYPES, MAX_TYPE_FIELDS = 2000, 100
+"""The largest numbers of a program's types, and of the fields of each. Types with more fields are left out."""
 """Text from a program, such as a function or a file. Untrusted."""
 
 
@@ -278,6 +280,31 @@ PROFILE_SCOPES: dict[ProfileScope, str] = {
 """The scopes of a profile, in words."""
 
 
+class TypeField(Strict):
+    """A field of a type in the debugging information."""
+
+    name: Label
+    """The name; that of a field in a nested type without a name follows the field of this type, and a dot."""
+    type: Label = ""
+    """The name of the structure, class or union that the field, or each element of it, is; empty if it is none."""
+    bytes: Count
+    """The size; 0 if it is unknown."""
+    line: int = Field(default=0, ge=0, le=2**31)
+    """The line that declares the field, in the file of the type; 0 if unknown."""
+
+
+class TypeLayout(Strict):
+    """A structure, class or union of the program, as its debugging information describes it."""
+
+    name: Label
+    """The name, with its namespaces or package."""
+    bytes: Count
+    file: Label = ""
+    """The file that declares the type, relative to the top of the repository; empty if unknown."""
+    line: int = Field(default=0, ge=0, le=2**31)
+    fields: tuple[TypeField, ...] = Field(default=(), max_length=MAX_TYPE_FIELDS)
+
+
 class Profile(Strict):
     """Where a case of one revision spends its faults and its time."""
 
@@ -320,6 +347,8 @@ class Profile(Strict):
     java_lines: tuple[AllocatingLine, ...] = Field(default=(), max_length=100)
     """The lines of a Java program that allocate most, sampled in a separate execution, because faults in the heap
     happen in the runtime, on behalf of a line."""
+    types: tuple[TypeLayout, ...] = Field(default=(), max_length=MAX_TYPES)
+    """The types of the program; empty without debugging information that describes them."""
     calls_mallopt: bool = False
     """Whether the program contains calls of ``mallopt``, which override the settings of malloc in its environment."""
     remarks: tuple[Line, ...] = Field(default=(), max_length=100)

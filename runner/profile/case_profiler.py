@@ -73,6 +73,7 @@ from runner.profile.stack_folding import (
 )
 from runner.profile.stack_unwinding import choose_unwinding
 from runner.profile.strace_recording import StraceRecording
+from runner.profile.type_layouts import TypeLayoutCache
 from runner.subject.session_tree_restorer import restore_tree
 from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
@@ -363,6 +364,7 @@ class Profiling(Struct, frozen=True):
     permissions: RecordingPermissions
     cleanup: ExitStack
     source_lines: SourceLineCache = field(default_factory=SourceLineCache)
+    type_layouts: TypeLayoutCache = field(default_factory=TypeLayoutCache)
 
     def record_case(
         self,
@@ -409,6 +411,11 @@ class Profiling(Struct, frozen=True):
             chosen_graph, unwinding_remarks = choose_unwinding(trial)
         collector = Collector.for_trial(trial, chosen_graph, self)
         collector.remarks += (*unwinding_remarks, *self.permissions.remarks)
+        # The types are read by a process of its own, so they need not wait for the recordings.
+        type_reader = self.cleanup.enter_context(
+            ThreadPoolExecutor(1, "type-reader", initializer=_lower_thread_priority)
+        )
+        pending_types = type_reader.submit(self.type_layouts.read, trial.own_files, trial.tree, trial.sandbox)
         progress("recording faults")
         recorded_sample, pending_anatomy = collector.record_faults(expected_counts)
         pending_faults = collector.record_fault_stacks(expected_counts, _count_faults(recorded_sample))
@@ -466,6 +473,7 @@ class Profiling(Struct, frozen=True):
                 census=census,
                 python_lines=python_lines,
                 java_lines=pending_java_lines.result() if pending_java_lines else (),
+                types=pending_types.result(),
                 calls_mallopt=any(contains_symbol(file, "mallopt") for file in trial.own_files),
                 remarks=cut_remarks(collector.remarks),
             )

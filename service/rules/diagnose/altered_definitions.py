@@ -351,7 +351,7 @@ def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool, is
         start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
         return f"{start} {_join_names([*map(_describe_file, others)])}."[:MAX_LINE_CHARACTERS]
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
-    sentence = _describe_definitions(request.changed_definitions)
+    sentence = _describe_definitions(_select_executed(request))
     if sentence or is_related or not sources:
         return sentence
     names = [shorten_source_path(file.file) for file in sources]
@@ -371,6 +371,18 @@ def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
         return ""
     names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
     return f"The change alters {join_words(names)}."[:MAX_LINE_CHARACTERS]
+
+
+def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:
+    """Return the altered definitions that code uses which was seen to run; all of the program's if none was seen.
+
+    Code is seen if it stands on a recorded stack, before or after the change.
+    """
+    profiles = (request.profile, request.before) if request.before else (request.profile,)
+    executed = {(frame.file, _get_own_name(frame.function)) for profile in profiles for frame in profile.frames}
+    definitions = [each for each in request.changed_definitions if not is_auxiliary_file(each.file)]
+    seen = [each for each in definitions if any((use.file, use.function) in executed for use in each.uses)]
+    return seen or definitions
 
 
 def _describe_file(file: ChangedFile) -> str:

@@ -22,6 +22,7 @@ from service.rules.diagnose.added_cost import costs_more
 from service.rules.diagnose.altered_definitions import relate_to_definitions
 from service.rules.diagnose.difference_causes import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.resized_types import relate_to_types
 from service.rules.diagnose.rule import Rule
 from service.rules.diagnose.tail_calls import insert_tail_callers
 
@@ -71,4 +72,6 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     difference = decompose_difference(facts, request.changed_lines)
     if difference is not None:
         difference = relate_to_definitions(difference, facts, request)
+    if difference is not None and request.before is not None:
+        difference = relate_to_types(difference, (request.before, profile), request.changed_definitions)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)

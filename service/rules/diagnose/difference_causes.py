@@ -71,6 +71,8 @@ _MILLION = 1_000_000
 _MAX_MOVED_PAGES = 4
 """At most one page more of each segment of a program (code, constants, initialised and other data) is touched because
 its content has moved."""
+_MAX_MOVED_CODE_PAGES = 2
+"""A changed line may touch at most so many pages of code more or fewer only because the code was moved."""
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
@@ -336,7 +338,8 @@ def _relate_to_change(
         return None, False
     profiles = before.profile, after.profile
     groups = sides[0].lines.keys() | sides[1].lines.keys()
-    changes = [change for group in groups for change in _pair_lines(group, sides)]
+    moved_causes = {part.cause for part in ranked_parts if part.cause is FaultCause.IMAGE and not part.place}
+    changes = [change for group in groups if group[0] not in moved_causes for change in _pair_lines(group, sides)]
     is_changed = partial(_is_changed, changed_lines)
     changed_place = find_changed_place(changes, profiles, is_changed, growth)
     if changed_place is None and leading_part.faults > 0:
@@ -1022,14 +1025,12 @@ def _contains_all_changes(changed_lines: ChangedLines) -> bool:
 
 
 def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: ChangedLines) -> bool:
-    """Return whether an unchanged line touches more or fewer pages of its own program because of the program's layout.
+    """Return whether a line touches more or fewer pages of its own program only because of the program's layout.
 
     Which line is the first to reach a page of the code is a matter of where the linker has put its function. Data may
     be moved as well, but only more pages than the program has segments show that there is more of it.
     """
     module, file, line = place.function_key.module, place.function_key.file, place.line_after
-    if line and _is_changed(changed_lines, file, line):
-        return False
 
     def count_growth(pages: Callable[[_Side], Counter[str]]) -> int:
         """Return by how much the pages of the place's own module grew."""
@@ -1040,6 +1041,10 @@ def _is_layout_change(place: FunctionLine, sides: list[_Side], changed_lines: Ch
 
     growth = sides[1].image_files.total() - sides[0].image_files.total()
     own_growth = count_growth(attrgetter("image_files"))
+    if line and _is_changed(changed_lines, file, line):
+        # A changed line can be the first to reach a moved page of code; data that it reads is not moved.
+        text_growth = count_growth(attrgetter("image_texts"))
+        return abs(text_growth) <= _MAX_MOVED_CODE_PAGES and 2 * text_growth * growth > growth * growth
     if not line and abs(own_growth) > _MAX_MOVED_PAGES:
         return False  # The line has no more such faults: it may have been removed.
     # Most of the change must be on code of this module, or on few pages of it.

@@ -118,6 +118,15 @@ def test_the_source_line_that_faults_is_named(profile: Profile) -> None:
     assert "memory[page * page_size] = 1" in line
 
 
+def test_the_types_of_the_program_are_known(tmp_path: Path) -> None:
+    source = tmp_path / "list.c"
+    source.write_text("struct item { struct item *next; long keys[3]; } last;\nint main(void) { return 0; }\n")
+    profile = collect_profile(compile_trial(source, tmp_path), with_times=False)
+    assert [(layout.name, layout.bytes, layout.file, layout.line) for layout in profile.types] == [
+        ("item", 32, "list.c", 1)
+    ]
+
+
 def test_stacks_lead_from_main_to_the_line(profile: Profile) -> None:
     assert profile.faults is not None
     ways = [[profile.frames[place].function for place in stack.frames] for stack in profile.faults.stacks]

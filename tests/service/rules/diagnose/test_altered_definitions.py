@@ -256,3 +256,12 @@ def test_of_several_altered_functions_one_that_only_calls_what_faults_is_no_caus
     before, after = (side.model_copy(update={"frames": (GROW, READ, main)}) for side in grown({(2, 1, 0): 900}))
     outer = define("main", ("src/main.c", 9, "main"), file="src/main.c", line=9)
     assert explain(before, after, outer, define("OTHER")).altered_definition is None
+
+
+def test_of_definitions_without_a_link_those_whose_code_was_seen_to_run_are_named() -> None:
+    before, after = profiled(new(100)), profiled(new(900))
+    after = after.model_copy(update={"frames": (*after.frames, Frame(function="init", file="src/start.c", line=3))})
+    difference = explain(
+        before, after, define("check", ("src/check.c", 41, "check")), define("LIMIT", ("src/start.c", 4, "init"))
+    )
+    assert difference.other_change == "The change alters LIMIT (src/limits.h:7)."

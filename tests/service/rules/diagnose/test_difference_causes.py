@@ -214,7 +214,8 @@ def test_the_library_whose_pages_make_the_difference_is_named(
     [
         ("/src/prog", Memory.FILE_TEXT, 1, 99, ""),
         ("/src/prog", Memory.FILE_TEXT, 40, 99, ""),
-        ("/src/prog", Memory.FILE_TEXT, 1, 12, "grow at src/table.c:12"),  # the line itself was changed
+        ("/src/prog", Memory.FILE_TEXT, 2, 12, ""),  # the line itself was changed, but any line can reach a moved page
+        ("/src/prog", Memory.FILE_TEXT, 3, 12, "grow at src/table.c:12"),
         ("/src/prog", Memory.FILE_DATA, 1, 99, ""),
         ("/src/prog", Memory.FILE_DATA, 40, 99, "grow at src/table.c:12"),  # a larger table
         ("/usr/lib/libc.so.6", Memory.FILE_TEXT, 1, 99, "grow at src/table.c:12"),  # another function of the library
@@ -223,7 +224,7 @@ def test_the_library_whose_pages_make_the_difference_is_named(
         ("", Memory.STATIC, 2, 99, "grow at src/table.c:12"),  # a larger array
     ],
 )
-def test_an_unchanged_line_that_reaches_another_page_of_its_program_does_not_lead(
+def test_a_line_that_reaches_another_page_of_its_program_does_not_lead(
     file: str, memory: Memory, pages: int, changed_line: int, place: str
 ) -> None:
     text = (Memory.FILE_TEXT, Touch.FIRST, file, READ, 30)
@@ -235,6 +236,7 @@ def test_an_unchanged_line_that_reaches_another_page_of_its_program_does_not_lea
     assert difference is not None
     (part,) = difference.parts
     assert part.place == place
+    assert (difference.changed_place is not None) == (bool(place) and changed_line == 12)
     assert ("laid out differently" in part.sentence) == (not place)
 
 

@@ -1,0 +1,116 @@
+"""The types whose sizes a change altered, as sentences beside the causes of a difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.contract.diagnosis import ChangedDefinition, DiagnosisRequest, Difference
+from runner.contract.profile import Memory, Profile, Touch, TypeField, TypeLayout
+from service.rules.diagnose.diagnosis import diagnose_profile
+from tests.service.rules.diagnose.test_difference_causes import GROW, new, profiled
+
+
+def layout(name: str, n_bytes: int, *fields: tuple[str, int] | tuple[str, int, str], file: str = "") -> TypeLayout:
+    """Return a type of which each field is on a line of its own."""
+    return TypeLayout(
+        name=name,
+        bytes=n_bytes,
+        file=file,
+        line=10 if file else 0,
+        fields=tuple(
+            TypeField(
+                name=field[0], bytes=field[1], type=field[2] if len(field) == 3 else "", line=11 + i if file else 0
+            )
+            for i, field in enumerate(fields)
+        ),
+    )
+
+
+def explain(
+    types_before: list[TypeLayout],
+    types_after: list[TypeLayout],
+    faults: tuple[int, int] = (100, 900),
+    definition: ChangedDefinition | None = None,
+    profiles: tuple[Profile, Profile] | None = None,
+) -> Difference:
+    before, after = profiles or tuple(profiled(new(n), stacks={(0,): n}) for n in faults)
+    difference = diagnose_profile(
+        DiagnosisRequest(
+            profile=after.model_copy(update={"types": tuple(types_after)}),
+            before=before.model_copy(update={"types": tuple(types_before)}),
+            changed_lines={"src/node.h": ((11, 11),)},
+            changed_definitions=(definition,) if definition else (),
+        )
+    ).difference
+    assert difference is not None
+    return difference
+
+
+def test_a_new_field_is_named_with_its_line_and_with_the_bytes_that_each_object_takes_more() -> None:
+    before = layout("node", 72, ("next", 8), ("key", 64), file="src/node.h")
+    after = layout("node", 88, ("next", 8), ("key", 64), ("position", 16), file="src/node.h")
+    difference = explain([before], [after])
+    assert difference.resized_types == (
+        "Each node (src/node.h:13) takes 16 bytes more, 88 instead of 72: position is new (16 bytes)."
+    )
+    assert not difference.is_indirect, "how the change acts is known"
+    assert explain([after], [before], (900, 100)).resized_types == (
+        "Each node (src/node.h:10) takes 16 bytes fewer, 72 instead of 88: position was removed."
+    )
+
+
+def test_a_larger_array_is_named_and_then_the_type_that_contains_many_of_the_resized() -> None:
+    page = [layout("page_s", 80, ("free", 80)), layout("segment", 40_080, ("id", 80), ("pages", 40_000, "page_s"))]
+    larger = [layout("page_s", 96, ("free", 96)), layout("segment", 48_080, ("id", 80), ("pages", 48_000, "page_s"))]
+    assert explain(page, larger).resized_types == (
+        "Each page_s takes 16 bytes more, 96 instead of 80: free has 96 instead of 80. "
+        "So each segment takes 8,000 bytes more, 48,080 instead of 40,080."
+    )
+
+
+def test_a_type_that_only_contains_a_resized_one_is_no_cause_whatever_its_namespace() -> None:
+    before = [layout("shop::Item", 8, ("a", 8)), layout("shop::Box", 8, ("item", 8, "Item"))]
+    after = [layout("shop::Item", 16, ("a", 8), ("b", 8)), layout("shop::Box", 16, ("item", 16, "Item"))]
+    assert explain(before, after).resized_types == (
+        "Each shop::Item takes 8 bytes more, 16 instead of 8: b is new (8 bytes)."
+    )
+
+
+def test_the_place_of_a_type_without_one_is_that_of_the_altered_definition() -> None:
+    definition = ChangedDefinition(name="Node", file="ast/node.go", line=7)
+    name = "example.org/tree/ast.Node"
+    difference = explain([layout(name, 8, ("a", 8))], [layout(name, 16, ("a", 8), ("b", 8))], definition=definition)
+    assert difference.resized_types.startswith("Each ast.Node (ast/node.go:7) takes 8 bytes more")
+
+
+@pytest.mark.parametrize(
+    ("types_before", "types_after", "faults"),
+    [
+        ([layout("node", 8)], [layout("node", 8)], (100, 900)),
+        ([layout("node", 8)], [layout("other", 16)], (100, 900)),
+        ([layout("node", 16, ("a", 16))], [layout("node", 8, ("a", 8))], (100, 900)),
+        ([layout("node", 8, ("a", 8))], [layout("node", 16, ("a", 16))], (900, 100)),
+    ],
+    ids=["same", "another", "smaller-but-more-faults", "larger-but-fewer-faults"],
+)
+def test_types_that_cannot_have_caused_the_difference_are_not_named(
+    types_before: list[TypeLayout], types_after: list[TypeLayout], faults: tuple[int, int]
+) -> None:
+    assert explain(types_before, types_after, faults).resized_types == ""
+
+
+def test_types_say_nothing_about_pages_of_files() -> None:
+    rows = [(Memory.FILE_DATA, Touch.FIRST, "/srv/table", GROW, n) for n in (100, 900)]
+    profiles = (profiled(rows[0]), profiled(rows[1]))
+    types = ([layout("node", 8, ("a", 8))], [layout("node", 16, ("a", 16))])
+    assert explain(*types, profiles=profiles).resized_types == ""
+
+
+def test_of_many_resized_types_those_that_grew_most_are_named_and_the_others_counted() -> None:
+    before = [layout(f"t{n}", 8, ("a", 8)) for n in range(1, 5)]
+    after = [layout(f"t{n}", 8 + 8 * n, *((f"f{i}", 8 + 8 * n) for i in range(5))) for n in range(1, 5)]
+    text = explain(before, after).resized_types
+    assert text.startswith("Each t4 takes 32 bytes more, 40 instead of 8: f0 is new (40 bytes), f1 is new (40 bytes)")
+    assert "Each t3" in text
+    assert "and 3 other fields changed. " in text
+    assert text.endswith("The size of 2 other types changed as well.")
