@@ -44,7 +44,7 @@ _REDIRECTION = re.compile(r"(?:[12&]?>>?|(?P<sign><))(?P<target>&?[^<>&]*)$")
 _FILE_NAME = re.compile(r"[\w.+-]*\.[a-zA-Z]\w*")
 _TEXT_SUFFIXES = frozenset({".txt", ".text", ".log", ".md"})
 """Suffixes of files that any text can replace."""
-_STRANGE_WORD = re.compile(
+_REFUSED_WORD = re.compile(
     r"(?:un)?install|publish|push|upload|deploy|login|serve|server|daemon|remove|delete|rm|clean|https?:.*",
     re.IGNORECASE,
 )
@@ -329,7 +329,7 @@ def _gives_sizes(arguments: Sequence[str]) -> bool:
 
 def _needs_something_else(word: str) -> bool:
     """Return whether a word needs a shell, stands for something that the reader fills in, or does more than compute."""
-    return not is_plain_path(word) or _PLACEHOLDER in word or _STRANGE_WORD.fullmatch(word) is not None
+    return not is_plain_path(word) or _PLACEHOLDER in word or _REFUSED_WORD.fullmatch(word) is not None
 
 
 def _may_be_missing_file(value: str, option: str, *, is_last: bool) -> bool:

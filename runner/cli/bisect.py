@@ -288,7 +288,7 @@ def _search_settings(
                 difference.common_variables
             ),
             builder=workbench.builder,
-            service=service.connect_patiently(print_message, turn.pause),
+            service=service.connect_with_retries(print_message, turn.pause),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )

@@ -101,12 +101,12 @@ def command(
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
         service.check_availability()
         workbench = prepare_workbench(settings, variables, turn=turn, sandboxed=is_sandboxed, retry_failed=retry_failed)
-        patient_service = service.connect_patiently(print_message, turn.pause)
+        retrying_service = service.connect_with_retries(print_message, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in cases]
         results = compare_cases(
-            patient_service, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
+            retrying_service, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
         )
-        _store_comparisons(patient_service, results, workload)
+        _store_comparisons(retrying_service, results, workload)
     output_result(
         [build_document(result) for result in results],
         as_json=as_json,

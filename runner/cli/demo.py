@@ -106,7 +106,7 @@ def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySumma
             ),
         ]
         summaries = [half.measure(service) for half in halves]
-        drifts = service.connect_patiently(print_message).list_drifts(subject=halves[0].repository.name)
+        drifts = service.connect_with_retries(print_message).list_drifts(subject=halves[0].repository.name)
     return summaries[0] + summaries[1], drifts
 
 

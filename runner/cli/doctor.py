@@ -42,7 +42,7 @@ def command(action: str | None, as_json: bool) -> None:
     report = None
     if action:
         with create_host_turn(settings) as turn:
-            turn.begin()  # Changing the host would spoil a running measurement.
+            turn.begin()  # Changing the host would invalidate a running measurement.
             with show_activity("fixing this host" if action == "fix" else "undoing the fixes"):
                 report = apply_fixes(host) if action == "fix" else undo_fixes(host)
     with show_activity("examining this host"):

@@ -98,10 +98,10 @@ def command(
             workbench = prepare_workbench(
                 settings, variables, turn=turn, sandboxed=is_sandboxed, origin=origin, retry_failed=retry_failed
             )
-            patient_service = service.connect_patiently(print_message, turn.pause)
+            retrying_service = service.connect_with_retries(print_message, turn.pause)
             compared_commits = (ends.base, ends.measured_commit)
             results = compare_cases(
-                patient_service,
+                retrying_service,
                 ends.repository,
                 judge,
                 workbench,
@@ -117,7 +117,7 @@ def command(
             document["cases"] = [build_document(result) for result in results]
             # Write the file before sending, so that the measurements are kept even if the service does not answer.
             write_result(document, output_file)
-            answer = patient_service.judge_gate(report)
+            answer = retrying_service.judge_gate(report)
     judged_document = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | document
 
     def show() -> None:

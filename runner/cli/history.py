@@ -175,7 +175,7 @@ def command(
                 summary.proofs = prepared.prove(service, proof_seconds, at_least_one=has_default_time)
             turn.end()
             # While reports wait on disk, the drifts of the service are incomplete.
-            drifts = [] if summary.n_waiting else prepared.list_drifts(service.connect_patiently(print_message))
+            drifts = [] if summary.n_waiting else prepared.list_drifts(service.connect_with_retries(print_message))
             charts = [] if summary.n_waiting or store_location else _list_chart_addresses(service, prepared)
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
@@ -267,7 +267,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
-            planner=service.connect_patiently(print_message, self.workbench.builder.turn.pause),
+            planner=service.connect_with_retries(print_message, self.workbench.builder.turn.pause),
             spool=spool or Spool(self.settings.spool),
             store_report=self.store.add_report if self.store else None,
             samples=self.samples,
@@ -299,11 +299,11 @@ class PreparedHistory(Struct, frozen=True):
         at_least_one
             Whether to prove the most likely change even if this takes longer than ``seconds``.
         """
-        patient_service = service.connect_patiently(print_message, self.workbench.builder.turn.pause)
+        retrying_service = service.connect_with_retries(print_message, self.workbench.builder.turn.pause)
         with show_activity("looking for likely changes") as activity:
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
-                service=patient_service,
+                service=retrying_service,
                 find_revision=functools.cache(self.repository.find_revision),
                 list_commits_between=self._list_commits_between,
                 case_names=frozenset(case.name for case in self.cases),
@@ -312,7 +312,7 @@ class PreparedHistory(Struct, frozen=True):
                 store_request=self.store.add_proof if self.store else None,
                 at_least_one=at_least_one,
             )
-            return prover.prove(lambda: patient_service.list_nominations(**self.series_filters))
+            return prover.prove(lambda: retrying_service.list_nominations(**self.series_filters))
 
     def _list_commits_between(self, base: str, head: str) -> list[str]:
         """Return the commits between two commits along first parents; none if the older one is not an ancestor."""

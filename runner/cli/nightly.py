@@ -85,31 +85,31 @@ def command(
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
-        patient_service = service.connect_patiently(print_message)
+        retrying_service = service.connect_with_retries(print_message)
         if not only_digest:
             with create_host_turn(settings) as turn:
                 _run_cells(
-                    name, matrix, settings, service.connect_patiently(print_message, turn.pause), turn, sandboxed
+                    name, matrix, settings, service.connect_with_retries(print_message, turn.pause), turn, sandboxed
                 )
-        digest = fetch_last_digest(name, patient_service, service)
+        digest = fetch_last_digest(name, retrying_service, service)
     _output_digest(digest, as_json=as_json, output_file=output_file)
     checked_cells = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked_cells):
         raise click.exceptions.Exit(1)
 
 
-def fetch_last_digest(name: str, patient_service: Service, service: Service) -> NightlyDigest:
+def fetch_last_digest(name: str, retrying_service: Service, service: Service) -> NightlyDigest:
     """Return the digest after all runs are judged; if this takes too long, print a warning and return it as it is.
 
     Parameters
     ----------
-    patient_service
+    retrying_service
         A connection that waits until all runs are judged.
     service
         A connection that gets an answer at once.
     """
     try:
-        return patient_service.find_nightly_run(name)
+        return retrying_service.find_nightly_run(name)
     except ServiceUnavailable as error:
         print_warning(
             f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "

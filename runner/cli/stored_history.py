@@ -85,7 +85,7 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
     """
     with show_activity(f"reading {store.files.description}") as activity:
         activity.set_remaining_steps(count_documents(store, subjects))
-        return send_store(store, service.connect_patiently(print_message), subjects, activity.advance).runs
+        return send_store(store, service.connect_with_retries(print_message), subjects, activity.advance).runs
 
 
 def suggest_publishing(location: str) -> str:

@@ -82,7 +82,7 @@ def command(
     with connect_to_service(config) as service, create_host_turn(config) as turn:
         service.check_availability()
         workbench = prepare_workbench(config, variables, turn=turn, sandboxed=is_sandboxed)
-        patient_service = service.connect_patiently(print_message, turn.pause)
+        retrying_service = service.connect_with_retries(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:
             unchanged_trial, changed_trial = build_remedy_trials(
                 repository,
@@ -97,7 +97,7 @@ def command(
             # Each side is first executed once without being counted.
             activity.set_remaining_steps(2 + 2 * pairs.min_pairs)
             result = compare_interleaved_trials(
-                unchanged_trial, changed_trial, patient_service.compare, pairs=pairs, progress=activity.advance
+                unchanged_trial, changed_trial, retrying_service.compare, pairs=pairs, progress=activity.advance
             )
 
     def show() -> None:

@@ -10,7 +10,7 @@ from runner.host.host_lock import find_holder
 from runner.system.descendants import list_children
 from runner.system.pause_processes import Clock, pause_descendants
 
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between two checks of whether another command measures, while this command builds."""
 
 
@@ -46,8 +46,8 @@ def _stop_while_others_measure(
     lock: Path, context_has_ended: Event, other_children: Collection[int], clock: Clock | None
 ) -> None:
     """Stop this process's children and their descendants while others measure, except ``other_children``."""
-    while not context_has_ended.wait(_LOOK_SECONDS):
+    while not context_has_ended.wait(_POLL_SECONDS):
         if find_holder(lock):
             with pause_descendants(list_children(os.getpid()) - set(other_children), clock):
-                while find_holder(lock) and not context_has_ended.wait(_LOOK_SECONDS):
+                while find_holder(lock) and not context_has_ended.wait(_POLL_SECONDS):
                     pass

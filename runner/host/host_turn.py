@@ -18,7 +18,7 @@ from runner.host.builds_while_others_measure import stop_builds_while_others_mea
 from runner.host.host_lock import describe_processes_ahead, find_holder, open_lock, read_locks
 from runner.system.pause_processes import Clock
 
-_SHORT_LOOK_SECONDS = 0.025
+_SHORT_POLL_SECONDS = 0.025
 """Seconds between two checks of who measures, after this command gave way. A turn between two checks is not noticed."""
 _HANDOVER_SECONDS = 0.3
 """Seconds for which the lock must have been free before a command that gave way measures again."""
@@ -104,7 +104,7 @@ class HostTurn:
                 last_used_at = time.monotonic()
                 if waiting_processes <= served_processes and holder.pid not in waiting_processes:
                     break
-            time.sleep(_SHORT_LOOK_SECONDS)
+            time.sleep(_SHORT_POLL_SECONDS)
         self._acquire(self._print_message)
 
     @contextmanager

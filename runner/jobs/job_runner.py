@@ -67,7 +67,7 @@ class JobRunner(Struct, frozen=True):
         with Heartbeat(
             self.service.clone_connection(), lease, claim, self.print_message, verbose=self.verbose
         ) as heartbeat:
-            service = self.service.connect_patiently(self.print_message, self.turn.pause)
+            service = self.service.connect_with_retries(self.print_message, self.turn.pause)
             service.before_send = heartbeat.count_run
             handler = handler or _find_handler(lease.job.question)
 

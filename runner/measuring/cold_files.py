@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runner.mapped_files.residency import evict_pages, measure_residency
-from runner.measuring.environment_change import SpoiledSession
+from runner.measuring.environment_change import InvalidSession
 from runner.system.real_path import resolve_links
 
 
-class EvictionError(SpoiledSession):
+class EvictionError(InvalidSession):
     """A file cannot be evicted, so a cold case cannot be measured."""
 
 

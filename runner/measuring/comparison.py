@@ -19,7 +19,7 @@ from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Environment, Report, Sample
 from runner.dependencies.lookup_answers import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
-from runner.measuring.environment_change import SpoiledSession, require_unchanged_environment
+from runner.measuring.environment_change import InvalidSession, require_unchanged_environment
 from runner.measuring.interleaved_servers import execute_servers_in_turns
 from runner.measuring.side_failure import SideFailure, name_failed_side
 from runner.measuring.trial import Trial
@@ -146,7 +146,7 @@ def compare_interleaved_trials(
             for prepared_trial in (base, head):
                 prepared_trial.warm_up()
                 progress()
-        except (ExecutionFailure, SpoiledSession) as error:
+        except (ExecutionFailure, InvalidSession) as error:
             return make_undecided_result(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
         judging = judging or base.workload.metrics.judging
         result = sample_interleaved_trials(
@@ -158,7 +158,7 @@ def compare_interleaved_trials(
                 for prepared_trial in (base, head):
                     prepared_trial.renew_page_cache()
                     progress()
-            except (ExecutionFailure, SpoiledSession) as error:
+            except (ExecutionFailure, InvalidSession) as error:
                 return make_undecided_result(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
             result = sample_interleaved_trials(
                 base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
@@ -192,8 +192,8 @@ def sample_interleaved_trials(
 ) -> ComparisonResult:
     """Take pairs of samples until the service needs no more pairs, or no more are allowed.
 
-    If a program fails or the host spoils the session, the result has no verdict. If base fails, but runs without head,
-    head is at fault.
+    If a program fails or the host invalidates the session, the result has no verdict. If base fails, but runs without
+    head, head is at fault.
 
     ``decide`` returns the service's decision on the pairs so far, which says how many more it needs. The other
     parameters are those of :func:`compare_interleaved_trials`.
@@ -227,7 +227,7 @@ def sample_interleaved_trials(
             )
             return make_undecided_result(base, head, {head: skipped_report})
         return make_undecided_result(base, head, {failed_trial: _report_failure(failed_trial, failure)})
-    except SpoiledSession as error:
+    except InvalidSession as error:
         # The environment has changed, which is reported for the side that was executed last.
         return make_undecided_result(base, head, {executed_trial: _report_failure(executed_trial, error)})
 
@@ -238,7 +238,7 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
     Raises
     ------
     SideFailure
-        One of the programs fails, or the host spoils its execution.
+        One of the programs fails, or the host invalidates its execution.
     """
     first, second = trials
     if first.can_run_at_once(second):
@@ -260,7 +260,7 @@ def _can_run_alone(trial: Trial) -> bool:
     try:
         restore_tree(trial.tree)
         trial.warm_up()
-    except (ExecutionFailure, SpoiledSession):
+    except (ExecutionFailure, InvalidSession):
         return False
     return True
 
@@ -297,7 +297,7 @@ def _compare_in_other_place(
                 samples.append(trial.execute())
                 progress()
             report = trial.build_measured_report(samples)
-    except (BuildFailure, ExecutionFailure, SpoiledSession):
+    except (BuildFailure, ExecutionFailure, InvalidSession):
         return result
     values_by_count = {name: report.list_values(name) for name in report.metrics if get_metric(name).kind is Kind.COUNT}
     counted_values = {name: values for name, values in values_by_count.items() if values}
@@ -333,7 +333,7 @@ def compare_other_builds(
                     _measure_other_build(trial, report.environment, progress)
                     for trial, report in zip(trials, (result.base, result.head), strict=True)
                 ]
-        except (ExecutionFailure, SpoiledSession, DamagedBuild):
+        except (ExecutionFailure, InvalidSession, DamagedBuild):
             break
         base, head = (
             report.model_copy(update={"other_builds": (*report.other_builds, other_build)})
@@ -349,7 +349,7 @@ def _measure_other_build(trial: Trial, environment: Environment, progress: Calla
 
     Raises
     ------
-    SpoiledSession
+    InvalidSession
         The environment is another one than that of the first build, ``environment``: it could move the counts too.
     ExecutionFailure
         The program fails.
@@ -417,12 +417,12 @@ def _measure_head_alone(head: Trial) -> Report:
     try:
         head.warm_up()
         return head.build_measured_report([head.execute()])
-    except (ExecutionFailure, SpoiledSession) as error:
+    except (ExecutionFailure, InvalidSession) as error:
         return _report_failure(head, error)
 
 
-def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
-    """Return the report of a trial whose program failed, or whose session was spoiled by the host."""
+def _report_failure(trial: Trial, error: ExecutionFailure | InvalidSession) -> Report:
+    """Return the report of a trial whose program failed, or whose session was invalidated by the host."""
     if isinstance(error, ExecutionFailure):
         return trial.build_failure_report(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.build_skipped_report(str(error), temporary=True)

@@ -1,4 +1,4 @@
-"""The errors of a session whose result is spoiled by the host, not by the program."""
+"""The errors of a session whose result is invalidated by the host, not by the program."""
 
 from runner.contract.report import Environment
 from runner.environment.capture import find_differences
@@ -8,8 +8,8 @@ _MAX_SETTINGS = 5
 """The largest number of settings that a message names."""
 
 
-class SpoiledSession(FaultwatchError):
-    """The state of the host spoils the session. Another attempt can succeed."""
+class InvalidSession(FaultwatchError):
+    """The state of the host makes the session invalid. Another attempt can succeed."""
 
 
 def require_unchanged_environment(before: Environment, after: Environment) -> None:
@@ -17,7 +17,7 @@ def require_unchanged_environment(before: Environment, after: Environment) -> No
 
     Raises
     ------
-    SpoiledSession
+    InvalidSession
         The environment changed; the message names the settings.
     """
     changes = find_differences(before, after)
@@ -27,6 +27,6 @@ def require_unchanged_environment(before: Environment, after: Environment) -> No
             for name, old_value, new_value in changes[:_MAX_SETTINGS]
         )
         remainder = f"; and {len(changes) - _MAX_SETTINGS} more" if len(changes) > _MAX_SETTINGS else ""
-        raise SpoiledSession(
+        raise InvalidSession(
             f"the environment changed during the session: {named_changes}{remainder}", "measure the case again"
         )

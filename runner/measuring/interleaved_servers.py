@@ -14,7 +14,7 @@ def execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, S
     Raises
     ------
     SideFailure
-        One of the servers or its load fails, or the host spoils its start.
+        One of the servers or its load fails, or the host invalidates its start.
     """
     servers: dict[Trial, ServerExecution] = {}
     with ExitStack() as stack:

@@ -9,7 +9,7 @@ from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.installed_version import get_version
-from runner.measuring.environment_change import SpoiledSession
+from runner.measuring.environment_change import InvalidSession
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.program_failure import ExecutionFailure
@@ -91,7 +91,7 @@ def _measure_case(trial: Trial, sampling: Sampling, progress: Callable[[], None]
         return trial.build_measured_report(samples)
     except DamagedBuild as damage:
         return trial.build_skipped_report(f"the build cannot be used: {damage}", temporary=True)
-    except SpoiledSession as error:
+    except InvalidSession as error:
         return trial.build_skipped_report(str(error), temporary=True)
     except ExecutionFailure as failure:
         return trial.build_failure_report(failure.stage, failure.message, failure.log, temporary=failure.temporary)

@@ -7,7 +7,7 @@ from runner.contract.comparison import ComparisonRequest, Verdict
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Report, Sample
 from runner.measuring.comparison import ComparisonResult, Decide, Pairs, raise_priority
-from runner.measuring.environment_change import SpoiledSession
+from runner.measuring.environment_change import InvalidSession
 from runner.measuring.trial import Trial
 from runner.perf.program_failure import ExecutionFailure
 from runner.subject.session_tree_restorer import restore_tree
@@ -66,5 +66,5 @@ def compare_with_stored_base(
                 if decision.remaining_pairs == 0 or n_target_samples >= pairs.max_pairs:
                     return None
                 n_target_samples = min(pairs.max_pairs, n_target_samples + decision.remaining_pairs)
-        except (ExecutionFailure, SpoiledSession):
+        except (ExecutionFailure, InvalidSession):
             return None

@@ -503,7 +503,7 @@ class Trial:
 
         Raises
         ------
-        SpoiledSession
+        InvalidSession
             If the environment has changed since before the samples.
         """
         require_unchanged_environment(

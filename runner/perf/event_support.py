@@ -21,11 +21,11 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     FaultwatchError
         perf is not installed.
     """
-    unasked_events = [event for event in events if event not in _is_known]
-    if unasked_events:
+    unprobed_events = [event for event in events if event not in _is_known]
+    if unprobed_events:
         # Ask about each event separately only if perf refuses them together, because each question starts perf.
-        all_known = _is_accepted(unasked_events)
-        _is_known.update({event: all_known or _is_accepted([event]) for event in unasked_events})
+        all_known = _is_accepted(unprobed_events)
+        _is_known.update({event: all_known or _is_accepted([event]) for event in unprobed_events})
     supported_events = tuple(event for event in events if _is_known[event])
     return supported_events, tuple(event for event in events if not _is_known[event])
 

@@ -285,7 +285,7 @@ class Service:
         """
         self._request_with_retries("GET", "/health")
 
-    def connect_patiently(
+    def connect_with_retries(
         self,
         print_message: Callable[[str], None],
         make_wait_context: Callable[[], AbstractContextManager[None]] = nullcontext,

@@ -79,7 +79,7 @@ def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Itera
         if line in message.links:
             formatted_line = chat.link.format(line)
         else:
-            formatted_line = neutralise_line(line, markdown=chat.format == "markdown")
+            formatted_line = escape_line(line, markdown=chat.format == "markdown")
         formatted_line = _cut_line(formatted_line, max_characters)
         if part and _count_characters(part + line_end + formatted_line) > max_characters:
             yield part.strip()
@@ -88,7 +88,7 @@ def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Itera
     yield part.strip()
 
 
-def neutralise_line(line: str, *, markdown: bool) -> str:
+def escape_line(line: str, *, markdown: bool) -> str:
     """Return a line as plain text: without markup or mentions and, except for commands, without clickable URLs."""
     text = _MARKUP_CHARACTER.sub(r"\\\1", line) if markdown else line
     text = _MENTION.sub(f"@{_ZERO_WIDTH_SPACE}", text)

@@ -21,7 +21,7 @@ from service.rules.series.point_order import Points
 from service.schemas import history as views
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteLook
+from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteCheck
 from service.store.revisions import revisions
 from service.store.series import points
 from service.store.series.series import SeriesFilter
@@ -95,10 +95,10 @@ def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
 
 def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
     """Return the metrics for which the newest revision of a suite has not been checked for a shift yet."""
-    checked_query = select(SuiteLook.metric).where(
-        SuiteLook.subject_id == suite.subject.id,
-        SuiteLook.host_id == suite.host.id,
-        SuiteLook.revision_id == suite.newest_revision.id,
+    checked_query = select(SuiteCheck.metric).where(
+        SuiteCheck.subject_id == suite.subject.id,
+        SuiteCheck.host_id == suite.host.id,
+        SuiteCheck.revision_id == suite.newest_revision.id,
     )
     checked_metrics = set(session.scalars(checked_query))
     return [metric for metric in _JUDGED_METRICS if metric not in checked_metrics]
@@ -191,10 +191,10 @@ def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift
         "metric": metric,
         "revision_id": suite.newest_revision.id,
     }
-    if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
+    if session.scalar(select(SuiteCheck.id).filter_by(**key)) is not None:
         return  # another process has stored it in the meantime
     shift_id = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit])
     document = None if shift is None else shift.model_dump(mode="json")
-    session.add(SuiteLook(id=shift_id, **key, document=document))
+    session.add(SuiteCheck(id=shift_id, **key, document=document))
     if shift is not None:
         session.get_one(Subject, suite.subject.id).drifts_version += 1

@@ -543,7 +543,7 @@ class SilenceRow(Base):
     ended_by: Mapped[str | None] = mapped_column(String(100))
 
 
-class SuiteLook(Base):
+class SuiteCheck(Base):
     """The check of one metric of a whole suite at one revision, and the shift that it has found."""
 
     __tablename__ = "suite_look"

@@ -25,7 +25,9 @@ NOISE_CAUTION_POINTS = 8  # an estimate of sigma from n points is raised by the 
 MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: if 1, 2, 3 or 4 points left the level, each is this far off it
 MIN_FOLLOWED_SIGMA = 0.5  # sigma: older points are not added to three or more whose mean is nearer to the level
 FAR_STEP_SIGMA = 8.0  # sigma: a step of at least this size is so large that a run near the old level is before it
-MAX_UNTAKEN_SHARE = 1 / 8  # a run is before such a step if it left the old level by less than this share of the step
+MAX_SHARE_BEFORE_STEP = (
+    1 / 8
+)  # a run is before such a step if it left the old level by less than this share of the step
 MIN_OUTLIER_FACTOR = 1.2  # a single point must be this many times as far off the level as outliers are
 MIN_MEAN_SIGMA = 2.2  # sigma: smallest distance of the mean of several points from the level
 
@@ -222,7 +224,7 @@ def _exclude_points_before_step(recent_values: Sequence[float], n_newest: int, l
     step = abs(compute_median(recent_values[-n_newest:]) - level)
     if step < FAR_STEP_SIGMA * sigma:
         return n_newest
-    while n_newest > 1 and abs(recent_values[-n_newest] - level) < MAX_UNTAKEN_SHARE * step:
+    while n_newest > 1 and abs(recent_values[-n_newest] - level) < MAX_SHARE_BEFORE_STEP * step:
         n_newest -= 1
     return n_newest
 

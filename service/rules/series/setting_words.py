@@ -24,8 +24,8 @@ def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
     """Return the most informative change of a setting in words, and how many other settings changed."""
     if not settings:
         return "environment"
-    most_telling, *other_settings = rank_setting_changes(settings)
-    return describe_setting_change(most_telling) + (f" and {len(other_settings):,} more" if other_settings else "")
+    most_informative, *other_settings = rank_setting_changes(settings)
+    return describe_setting_change(most_informative) + (f" and {len(other_settings):,} more" if other_settings else "")
 
 
 def describe_new_value(settings: Sequence[SettingChange], max_characters: int) -> str:

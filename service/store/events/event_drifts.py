@@ -18,7 +18,7 @@ from service.schemas import history
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.store.engine import bulk
-from service.store.models import DriftRow, Event, EventDriftRow, Revision, Run, Series, SuiteLook
+from service.store.models import DriftRow, Event, EventDriftRow, Revision, Run, Series, SuiteCheck
 from service.store.series import points
 
 _IDS_PER_QUERY = 500
@@ -194,7 +194,7 @@ def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None 
         documents = session.scalars(query if cause is None else query.where(DriftRow.cause == cause))
         views += map(history.Drift.model_validate, documents)
         if cause is None:
-            shifts = session.scalars(select(SuiteLook.document).where(SuiteLook.id.in_(chunk)))
+            shifts = session.scalars(select(SuiteCheck.document).where(SuiteCheck.id.in_(chunk)))
             views += map(history.Drift.model_validate, shifts)
     return sorted(views, key=lambda drift: drift.id)
 
@@ -244,10 +244,10 @@ def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, o
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     """Yield the shifts of whole suites that are not stored as drifts of events yet."""
     stored_ids = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
-    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored_ids))
-    for look in session.scalars(query):
-        if look.document:  # otherwise the check found no shift
-            yield look.id, look.document
+    query = select(SuiteCheck).where(SuiteCheck.subject_id == subject_id, SuiteCheck.id.not_in(stored_ids))
+    for suite_check in session.scalars(query):
+        if suite_check.document:  # otherwise the check found no shift
+            yield suite_check.id, suite_check.document
 
 
 def _mark_undetected_drifts(session: Session, subject_id: int) -> bool:
@@ -262,8 +262,8 @@ def _mark_undetected_drifts(session: Session, subject_id: int) -> bool:
     )
     rows = list(session.scalars(select(EventDriftRow.drift_id).where(*is_undetected)))
     for chunk in bulk.split_into_chunks(rows, _IDS_PER_QUERY):
-        mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(still_detected=False)
-        session.execute(mark_gone.execution_options(synchronize_session=False))
+        mark_as_undetected = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(still_detected=False)
+        session.execute(mark_as_undetected.execution_options(synchronize_session=False))
     return bool(rows)
 
 

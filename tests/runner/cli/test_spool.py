@@ -65,7 +65,7 @@ class Fading:
     def list_series(self, **_: str) -> list[dict[str, Any]]:
         return []
 
-    def connect_patiently(self, *_: object) -> "Fading":
+    def connect_with_retries(self, *_: object) -> "Fading":
         return self
 
     def list_nominations(self, **_: str) -> NominationList:

@@ -220,7 +220,7 @@ def test_what_may_be_secret_in_an_address_is_not_in_a_reason(url: str, secrets: 
 
 @given(st.text())
 def test_what_strangers_write_has_no_mark_that_is_not_escaped(text: str) -> None:
-    written = chat.neutralise_line(text, markdown=True)
+    written = chat.escape_line(text, markdown=True)
     assert "@everyone" not in written
     bare = written.replace("\\\\", "")
     for mark in "`*_[]<>#!|~&":
