@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.profile import Profile
-from runner.contract.profile_difference import compare_by_line
+from runner.contract.profile_difference import compare_lines
 
 DRIVER = r"""
 #include <stdio.h>
@@ -117,7 +117,7 @@ def leads(before: Profile, after: Profile, function: str, lines: Mapping[str, ra
 
     `lines` are those that may stand there, by the name of their file.
     """
-    places = compare_by_line(before, after)
+    places = compare_lines(before, after)
     if not places:
         return "nothing changed"
     place, change = places[0]

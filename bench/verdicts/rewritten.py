@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.rules.series.branches import Branches, arrange_branches
 from service.rules.series.candidate_commits import list_commits_between
-from service.rules.series.commit_order import Commit, sort_by_history
+from service.rules.series.commit_order import Commit, sort_commits_by_history
 from service.rules.series.find_drifts import find_drifts
 from service.rules.series.point_order import PathPoint
 
@@ -49,7 +49,7 @@ class Subject:
     def list_points(self) -> list[PathPoint]:
         """Return what was measured as the points of a series."""
         dated = (Commit(name, tuple(parents), START) for name, parents in self.parents.items())
-        place = {commit: number for number, commit in enumerate(sort_by_history(dated))}
+        place = {commit: number for number, commit in enumerate(sort_commits_by_history(dated))}
         return [
             PathPoint(
                 run_id=UUID(int=number + 1),

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from runner.attach.process_choice import (
     ProcessChoice,
-    choose_by_container_id,
-    choose_by_pid,
+    choose_process_by_pid,
+    choose_processes_by_container_id,
     list_container_ids,
 )
 from runner.attach.process_table import LiveProcess
@@ -30,14 +30,14 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
     FaultwatchError
         There is no such container, nothing knows its name, or the ids of several containers begin with it.
     """
-    choice = choose_by_container_id(table, name)
+    choice = choose_processes_by_container_id(table, name)
     if choice is not None:
         return choice
     engines = [engine for engine in _ENGINES if shutil.which(engine)]
     for engine in engines:
         pid = _ask_for_process(engine, name)
         if pid is not None and pid in table:
-            return choose_by_pid(table, pid)
+            return choose_process_by_pid(table, pid)
     ids = list_container_ids(table, name)
     if len(ids) > 1:
         raise FaultwatchError(

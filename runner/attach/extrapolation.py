@@ -78,11 +78,11 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
     for touch, faults in touch_shares.items():
         if faults:
             touches[touch] = touches.get(touch, 0) + faults
-    sites = [part for site in sampled_anatomy.sites for part in _split_by_touch(site, touch_shares)]
+    sites = [part for site in sampled_anatomy.sites for part in _split_entry_by_touch(site, touch_shares)]
     sites.sort(key=lambda site: -site.faults)
     kinds: Counter[tuple[Memory, Touch, str]] = Counter()
     for kind in sampled_anatomy.kinds:
-        for part in _split_by_touch(kind, touch_shares):
+        for part in _split_entry_by_touch(kind, touch_shares):
             kinds[part.memory, part.touch, part.file] += part.faults
     access = divide_by_weights(complete_anatomy.by_access, sampled_anatomy.counted) or {
         Access.UNKNOWN: sampled_anatomy.counted
@@ -114,7 +114,7 @@ def _scale_major_faults(anatomy: Anatomy, factor: float) -> dict[str, object]:
     }
 
 
-def _split_by_touch(entry: Entry, touch_shares: Mapping[Touch, int]) -> list[Entry]:
+def _split_entry_by_touch(entry: Entry, touch_shares: Mapping[Touch, int]) -> list[Entry]:
     """Divide an entry of first touches into the kinds of touches that a complete recording found; keep other entries.
 
     ``touch_shares`` contains the faults of each kind. Every entry is divided in their proportion.

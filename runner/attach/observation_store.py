@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.contract.base import Name, Strict
 from runner.contract.diagnosis import Diagnosis
 from runner.contract.profile import Profile
-from runner.contract.profile_formats import write_stacks
+from runner.contract.profile_formats import format_stacks
 from runner.errors import FaultwatchError
 from runner.system.private_folder import make_private_folder
 from runner.system.regular_file import read_regular
@@ -57,7 +57,7 @@ def store_observation(folder: Path, stored_observation: StoredObservation) -> St
         for stacks in stored_observation.profile.stack_profiles:
             for format_name, suffix in FORMATS.items():
                 (observation_folder / f"{stacks.kind}{suffix}").write_bytes(
-                    write_stacks(stored_observation.profile, stacks, format_name)
+                    format_stacks(stored_observation.profile, stacks, format_name)
                 )
         # This file is written last, so that a folder which contains it is complete.
         (observation_folder / _FILE).write_text(stored_observation.model_dump_json(), encoding="utf-8")

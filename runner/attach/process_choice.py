@@ -34,7 +34,7 @@ class ProcessChoice(Struct, frozen=True):
     pids: tuple[int, ...]
 
 
-def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
+def choose_process_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
     """Choose a process and its descendants.
 
     Raises
@@ -56,7 +56,7 @@ def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
     return ProcessChoice(process, find_descendants(table, pid))
 
 
-def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0) -> ProcessChoice:
+def choose_processes_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0) -> ProcessChoice:
     """Choose the processes with a name, together with their descendants; all must belong to one tree.
 
     Parameters
@@ -83,10 +83,10 @@ def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0
             f"{len(roots)} separate processes are named {name!r}: {_list_processes(table[pid] for pid in roots)}",
             "pass the id of one of them",
         )
-    return choose_by_pid(table, roots[0])
+    return choose_process_by_pid(table, roots[0])
 
 
-def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> ProcessChoice:
+def choose_processes_by_group(table: Mapping[int, LiveProcess], path: str) -> ProcessChoice:
     """Choose all processes of a control group and of the groups below it.
 
     Parameters
@@ -104,7 +104,7 @@ def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> ProcessChoic
     return _choose_members(table, members, f"the control group {path}")
 
 
-def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice:
+def choose_processes_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice:
     """Choose all processes of a systemd unit.
 
     Raises
@@ -128,7 +128,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
         raise FaultwatchError(
             f"no process belongs to the unit {name}", f"`systemctl status {name}` shows whether it is running"
         )
-    return choose_by_group(table, groups.pop())
+    return choose_processes_by_group(table, groups.pop())
 
 
 def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[str]:
@@ -142,7 +142,7 @@ def list_container_ids(table: Mapping[int, LiveProcess], prefix: str) -> list[st
     return sorted(ids)
 
 
-def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
+def choose_processes_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
     """Choose all processes of the container whose id begins with a prefix, without its monitor.
 
     None unless the prefix matches exactly one container.

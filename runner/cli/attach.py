@@ -214,13 +214,13 @@ def _choose_from_arguments(
         )
     table = read_process_table(Tree())
     if pid is not None:
-        return process_choice.choose_by_pid(table, pid)
+        return process_choice.choose_process_by_pid(table, pid)
     if name is not None:
-        return process_choice.choose_by_name(table, name, own_pid=os.getpid())
+        return process_choice.choose_processes_by_name(table, name, own_pid=os.getpid())
     if unit is not None:
-        return process_choice.choose_by_unit(table, unit)
+        return process_choice.choose_processes_by_unit(table, unit)
     if group is not None:
-        return process_choice.choose_by_group(table, group)
+        return process_choice.choose_processes_by_group(table, group)
     assert container is not None  # exactly one of the five was given
     return find_container(table, container)
 

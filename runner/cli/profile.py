@@ -238,7 +238,7 @@ def _write_stacks(profile: "Profile", folder: Path) -> None:
         for stacks in profile.stack_profiles:
             for format_name, suffix in _FORMATS.items():
                 (folder / f"{stacks.kind}{suffix}").write_bytes(
-                    profile_formats.write_stacks(profile, stacks, format_name)
+                    profile_formats.format_stacks(profile, stacks, format_name)
                 )
     except OSError as error:
         raise FaultwatchError(

@@ -15,10 +15,10 @@ from runner.contract.explanation_text import (
     describe_opposite_place,
 )
 from runner.contract.function_names import shorten_name
-from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed
+from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed_number
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile
-from runner.contract.profile_difference import FunctionLine, WeightChange, compare_by_line, compare_by_stack
+from runner.contract.profile_difference import FunctionLine, WeightChange, compare_lines, compare_stacks
 
 _MAX_CAUSES = 5
 _MAX_LINES = 10
@@ -43,29 +43,29 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
     if other_parts:
         other_faults = sum(part.faults for part in other_parts)
         n_others = format_count(len(other_parts), "other cause")
-        console.print(f"  {format_signed(other_faults)}  in {n_others}", highlight=False)
+        console.print(f"  {format_signed_number(other_faults)}  in {n_others}", highlight=False)
     for sentence in _list_sentences(difference):
         console.print(escape_text(f"  {sentence}"), highlight=False)
 
 
 def _format_total(difference: Difference, cpu_seconds: tuple[float | None, float | None]) -> str:
-    """Write the whole difference in faults, with the CPU time before and after if both are known."""
+    """Format the whole difference in faults, with the CPU time before and after if both are known."""
     growth = difference.after - difference.before
     seconds_before, seconds_after = cpu_seconds
     times = ""
     if seconds_before is not None and seconds_after is not None:
         times = f"; CPU time {format_quantity(seconds_before, 's')} → {format_quantity(seconds_after, 's')}"
     end = ":" if difference.parts else "."
-    total = f"[bold]{format_signed(growth)} {choose_unit(growth, 'faults')}[/]"
+    total = f"[bold]{format_signed_number(growth)} {choose_unit(growth, 'faults')}[/]"
     return f"{total} ({difference.before:,} → {difference.after:,}{times}){end}"
 
 
 def _format_part(part: DifferencePart) -> str:
-    """Write one cause of the difference, with its source line and its price."""
+    """Format one cause of the difference, with its source line and its price."""
     subject = f"{part.place}, called by {part.caller}," if part.caller else part.place or "the program"
     share = _describe_share(part)
     price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
-    return f"  {format_signed(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
+    return f"  {format_signed_number(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
 
 
 def _list_sentences(difference: Difference) -> Iterator[str]:
@@ -98,8 +98,8 @@ def _describe_share(part: DifferencePart) -> str:
     if not part.place_faults or not n_elsewhere:
         return ""
     if n_elsewhere * part.faults < 0:
-        return f", {format_signed(part.place_faults)} there and {format_signed(n_elsewhere)} elsewhere"
-    return f", {format_signed(part.place_faults)} of them there"
+        return f", {format_signed_number(part.place_faults)} there and {format_signed_number(n_elsewhere)} elsewhere"
+    return f", {format_signed_number(part.place_faults)} of them there"
 
 
 def show_difference(before: Profile, after: Profile) -> None:
@@ -111,16 +111,16 @@ def show_difference(before: Profile, after: Profile) -> None:
     console.print(
         f"[bold]{before.revision.commit[:10]} → {after.revision.commit[:10]}[/]: "
         f"{faults_before:,} → {faults_after:,} {choose_unit(faults_after, 'faults')} "
-        f"({format_signed(faults_after - faults_before)})",
+        f"({format_signed_number(faults_after - faults_before)})",
         highlight=False,
     )
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("change", "before", "after", "function and line"):
         table.add_column(name, justify="left" if name.startswith("function") else "right", overflow="fold")
-    changed_lines = compare_by_line(before, after)
+    changed_lines = compare_lines(before, after)
     for function_line, change in changed_lines[:_MAX_LINES]:
         table.add_row(
-            format_signed(change.growth),
+            format_signed_number(change.growth),
             f"{change.before:,}",
             f"{change.after:,}",
             _format_function_line(function_line),
@@ -131,7 +131,7 @@ def show_difference(before: Profile, after: Profile) -> None:
         console.print("  No function in the program causes more or fewer faults than before.")
     # Growth comes before an equally large decline.
     changed_stacks = sorted(
-        compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
+        compare_stacks(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
     )
     if changed_stacks:
         console.print("Stacks that changed most:")
@@ -152,4 +152,4 @@ def _format_function_line(function_line: FunctionLine) -> str:
 
 
 def _format_change(change: WeightChange) -> str:
-    return f"{format_signed(change.growth)} ({change.before:,} → {change.after:,})"
+    return f"{format_signed_number(change.growth)} ({change.before:,} → {change.after:,})"

@@ -25,7 +25,7 @@ def load_validation() -> None:
 
 
 def format_parameter(value: Parameter) -> str:
-    """Write the value of a parameter as text, as in names of cases and in commands."""
+    """Format the value of a parameter as text, as in names of cases and in commands."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -10,7 +10,7 @@ from runner.contract.number_text import (
     format_count,
     format_difference,
     format_share,
-    format_signed,
+    format_signed_number,
     replace_no_break_spaces,
 )
 
@@ -74,7 +74,8 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
         return f"Of the changed lines, {place_text} calls the code that requests this memory."
     gained = "gained" if changed_place.faults > 0 else "lost"
     calls = ", in the code that it calls" if changed_place.is_caller else ""
-    return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {format_signed(changed_place.faults)}."
+    faults = format_signed_number(changed_place.faults)
+    return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {faults}."
 
 
 def describe_altered_definition(definition: AlteredDefinition, escape_text: EscapeText) -> str:
@@ -132,9 +133,9 @@ def _describe_share(faults: int, total_growth: int) -> str:
     """
     rest = total_growth - faults
     if rest * faults < 0:
-        return f"{_format_faults(faults)}, and {format_signed(rest)} elsewhere"
+        return f"{_format_faults(faults)}, and {format_signed_number(rest)} elsewhere"
     if rest:
-        return f"{format_signed(faults)} of {_format_faults(total_growth)}"
+        return f"{format_signed_number(faults)} of {_format_faults(total_growth)}"
     return _format_faults(faults)
 
 

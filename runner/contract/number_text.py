@@ -59,12 +59,12 @@ _TIME_SCALES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
 
 
 def format_number(value: Number) -> str:
-    """Write a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
+    """Format a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
     return _format_number(value, SIGNIFICANT_DIGITS, "")
 
 
-def format_signed(value: Number) -> str:
-    """Write a difference with its sign, ``+1`` or ``−4,096``."""
+def format_signed_number(value: Number) -> str:
+    """Format a difference with its sign, ``+1`` or ``−4,096``."""
     return _add_sign(value, format_number(value))
 
 
@@ -74,7 +74,7 @@ def capitalize_first(sentence: str) -> str:
 
 
 def format_percent(value: Number) -> str:
-    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``; below 0.1 % with one significant digit."""
+    """Format a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``; below 0.1 % with one significant digit."""
     if abs(value) >= 100:  # write all digits before the point, even if they are more than the significant digits
         number = f"{value:,.0f}".replace("-", _MINUS)
     else:
@@ -83,7 +83,7 @@ def format_percent(value: Number) -> str:
 
 
 def format_share(share: float) -> str:
-    """Write a share of a whole as a percentage without digits after the point: ``62 %``."""
+    """Format a share of a whole as a percentage without digits after the point: ``62 %``."""
     return f"{100 * share:.0f}{_NARROW_SPACE}%"
 
 
@@ -93,12 +93,12 @@ def choose_unit(value: Number, unit: str) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Write a number with its noun in the singular or the plural: 1 run, 2 runs, 2 series."""
+    """Format a number with its noun in the singular or the plural: 1 run, 2 runs, 2 series."""
     return f"{number:,} {noun if number == 1 or noun == 'series' else f'{noun}s'}"
 
 
 def format_quantity(value: Number, unit: str, compared_value: Number | None = None) -> str:
-    """Write a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
+    """Format a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
 
     Parameters
     ----------
@@ -117,17 +117,17 @@ def format_quantity(value: Number, unit: str, compared_value: Number | None = No
 
 
 def format_range(low: Number, high: Number, unit: str) -> str:
-    """Write a range, with both ends in the same unit: ``162 – 207 ms``."""
+    """Format a range, with both ends in the same unit: ``162 – 207 ms``."""
     return _join_ends(low, high, unit, "–")
 
 
 def format_move(before: Number, after: Number, unit: str) -> str:
-    """Write how a level moved, with both values in the same unit: ``63.5 → 164 ms``."""
+    """Format the move of a level, with both values in the same unit: ``63.5 → 164 ms``."""
     return _join_ends(before, after, unit, "→")
 
 
 def _join_ends(first: Number, last: Number, unit: str, separator: str) -> str:
-    """Write two values with a separator between them, and their common unit at the end."""
+    """Format two values with a separator between them, and their common unit at the end."""
     first_text, last_text = format_quantity(first, unit, last), format_quantity(last, unit, first)
     return f"{_split_unit(first_text)[0]} {separator} {last_text}"
 
@@ -138,12 +138,12 @@ def _split_unit(text: str) -> tuple[str, str, str]:
 
 
 def format_difference(value: Number, unit: str) -> str:
-    """Write a difference with its sign and unit: ``+1 fault``, ``−4 KiB``."""
+    """Format a difference with its sign and unit: ``+1 fault``, ``−4 KiB``."""
     return _add_sign(value, format_quantity(value, unit))
 
 
 def format_level_difference(before: Number, after: Number, unit: str) -> str:
-    """Write the difference of two levels that are written beside it: of the rounded levels that a reader sees.
+    """Format the difference of two levels that are written beside it: of the rounded levels that a reader sees.
 
     Rounded by itself, the difference could contradict them: 900 and 401, but −500.
     """
@@ -161,12 +161,12 @@ def format_level_difference(before: Number, after: Number, unit: str) -> str:
 
 
 def format_amount(byte_count: Number) -> str:
-    """Write an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
+    """Format an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
     return format_quantity(byte_count, "bytes")
 
 
 def format_levels(before: Number, after: Number) -> str:
-    """Write two levels of a series as counts, with enough digits to differ: ``53,338 → 4,186``."""
+    """Format two levels of a series as counts, with enough digits to differ: ``53,338 → 4,186``."""
     unit = next(iter(_COUNT_UNITS))  # The unit is not written, and counts are written alike in all of them.
     for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1):
         before_text, after_text = _format_number(before, digits, unit), _format_number(after, digits, unit)
@@ -178,12 +178,12 @@ def format_levels(before: Number, after: Number) -> str:
 
 
 def format_sigmas(sigmas: float) -> str:
-    """Write how large a change is compared with the noise: ``5.2 sigma``, ``more than 10 sigma``."""
+    """Format the size of a change, compared with the noise: ``5.2 sigma``, ``more than 10 sigma``."""
     return f"more than {MAX_SIGMAS} sigma" if sigmas > MAX_SIGMAS else f"{sigmas:.1f} sigma"
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration with at most two units: ``40 s``, ``3 min``, ``2 h 10 min``."""
+    """Format a duration with at most two units: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if round(seconds) < 60:
         return _join_parts(f"{max(1, round(seconds))}", "s")  # no duration is 0 s
     minutes = round(seconds / 60)
@@ -214,7 +214,7 @@ def choose_scale(max_value: Number, unit: str) -> Scale | None:
 
 
 def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
-    """Write a value without its unit: converted to the unit of the scale, or in ``unit`` if there is no scale."""
+    """Format a value without its unit: converted to the unit of the scale, or in ``unit`` if there is no scale."""
     return _format_number(value, digits, unit) if scale is None else _format_significant(value / scale.divisor, digits)
 
 
@@ -234,7 +234,7 @@ def _format_number(value: Number, digits: int, unit: str) -> str:
 
 
 def _format_significant(value: float, digits: int) -> str:
-    """Write a value with ``digits`` significant digits, without an exponent and trailing zeros."""
+    """Format a value with ``digits`` significant digits, without an exponent and trailing zeros."""
     if value == 0:
         return "0"
     if abs(value) < _MIN_NONZERO:

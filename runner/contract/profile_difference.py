@@ -49,7 +49,7 @@ class StackChange(NamedTuple):
     change: WeightChange
 
 
-def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[FunctionLine, WeightChange]]:
+def compare_lines(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[FunctionLine, WeightChange]]:
     """Return the subject's lines with the changes of their weights, the largest change first.
 
     The weight of a library or of the kernel counts for the line of the subject that called it. The lines of a function
@@ -89,7 +89,7 @@ def pair_function_lines(
     return changes
 
 
-def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
+def compare_stacks(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
     """Return the stacks that changed, sorted by growth: the largest growth first, the largest decline last.
 
     Two stacks are the same if they have the same functions, regardless of the lines. The returned lines are those after

@@ -16,7 +16,7 @@ UNITS = {
 }
 
 
-def write_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> bytes:
+def format_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> bytes:
     """Return the stacks in one of the formats of :data:`FORMATS`."""
     return FORMATS[format_name](profile, stacks)
 

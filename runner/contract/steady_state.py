@@ -174,7 +174,7 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
 
 
 def _format_rate(rate: float) -> str:
-    """Write a rate with one decimal, or with two significant digits if it is below 1."""
+    """Format a rate with one decimal, or with two significant digits if it is below 1."""
     return f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.errors import FaultwatchError
-from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, parse_name, write_marker
+from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, format_marker, parse_name
 from runner.subject.hardened_git import GitError, build_hardened_environment, execute_git
 from runner.subject.repository import Repository
 
@@ -151,11 +151,11 @@ class BranchFiles(Struct):
             return
         parents = [own_tip, *fetched_tips] if own_tip else fetched_tips
         if not parents:
-            new_files = {MARKER: write_marker(), **new_files}
-        stream = self._write_commit(parents, merged_blobs, new_files)
+            new_files = {MARKER: format_marker(), **new_files}
+        stream = self._format_commit(parents, merged_blobs, new_files)
         self._run_git("fast-import", "--quiet", "--date-format=raw", data=stream)
 
-    def _write_commit(self, parents: list[str], merged_blobs: dict[str, str], new_files: dict[str, bytes]) -> bytes:
+    def _format_commit(self, parents: list[str], merged_blobs: dict[str, str], new_files: dict[str, bytes]) -> bytes:
         """Return a commit in the format of ``git fast-import``, which can only fast-forward a branch."""
         runs = sum(name.startswith("reports/") for name in new_files)
         title = f"Store {runs} run{'' if runs == 1 else 's'}\n".encode()

@@ -66,7 +66,7 @@ def parse_name(text: str) -> DocumentName | None:
     return DocumentName(text, Kind(match["kind"]), match["subject"], match["digest"]) if match else None
 
 
-def write_marker() -> bytes:
+def format_marker() -> bytes:
     """Return the content of the marker file of a store."""
     return json.dumps({_VERSION_KEY: STORE_VERSION}).encode() + b"\n"
 
@@ -86,7 +86,7 @@ def check_marker(content: bytes, store_description: str) -> None:
     if type(version) is not int or version < 1:  # JSON's true is an int too
         raise FaultwatchError(
             f"{store_description}: {MARKER} is damaged",
-            f"restore the file with this content: {write_marker().decode()}",
+            f"restore the file with this content: {format_marker().decode()}",
         )
     if version > STORE_VERSION:
         raise FaultwatchError(

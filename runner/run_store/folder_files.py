@@ -9,7 +9,7 @@ from secrets import token_hex
 from msgspec import Struct
 
 from runner.errors import FaultwatchError
-from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, write_marker
+from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, format_marker
 from runner.system.durable_files import rename_durably
 from runner.system.regular_file import read_regular
 
@@ -51,7 +51,7 @@ class FolderFiles(Struct, frozen=True):
                 raise FaultwatchError(f"{self.folder} is not a run store", remedy)
             if not may_be_new:
                 raise FaultwatchError(f"there is no run store in {self.folder}", remedy)
-            self.write(MARKER, write_marker())
+            self.write(MARKER, format_marker())
         except OSError as error:
             raise FaultwatchError(
                 f"{self.folder} cannot be used as a store: {error.strerror}", "choose a folder that you can write to"

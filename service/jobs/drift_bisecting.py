@@ -55,7 +55,7 @@ class DriftBisector:
             return
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
-            names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
+            names = [name for name in subjects.list_subjects_to_bisect(session) if self._is_due(name, now)]
             orders = [self._build_next_order(session, name) for name in names]
         self._last_checks.update(dict.fromkeys(names, now))
         for order in orders:

@@ -8,7 +8,7 @@ from datetime import datetime
 from service.config.notifications import ChatChannel, EmailChannel, WebhookChannel
 from service.notify import mail, webhook
 from service.notify.mail import NotSentError
-from service.notify.message import MAX_EVENTS, Message, write_message
+from service.notify.message import MAX_EVENTS, Message, compose_message
 from service.pipeline import next_bisect
 from service.store.engine.database import Database
 from service.store.events import deliveries, events
@@ -20,7 +20,7 @@ def build_message(database: Database, key: str, base_url: str, now: datetime) ->
         summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
         steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)
         returned_events = deliveries.list_returned_events(session, key)
-    return write_message(key, summaries, base_url, steps, returned_events)
+    return compose_message(key, summaries, base_url, steps, returned_events)
 
 
 def send_message(

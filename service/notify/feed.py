@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
-from service.notify.message import build_link, describe_cause, make_single_line, write_subject_line
+from service.notify.message import build_link, compose_subject_line, describe_cause, make_single_line
 from service.schemas.triage import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -17,7 +17,7 @@ _MAX_AUTHOR_CHARACTERS = 100
 _TIME_OF_EMPTY_FEED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def write_feed(events: Sequence[EventSummary], base_url: str, path: str) -> bytes:
+def build_feed(events: Sequence[EventSummary], base_url: str, path: str) -> bytes:
     """Return the feed of these events.
 
     Parameters
@@ -45,7 +45,7 @@ def _add_entry(feed: Element, event: EventSummary, base_url: str) -> None:
     """Add an event to the feed."""
     entry = SubElement(feed, f"{{{ATOM}}}entry")
     _add_text(entry, "id", uuid.uuid5(NAMESPACE, event.id).urn)
-    _add_text(entry, "title", write_subject_line(event))
+    _add_text(entry, "title", compose_subject_line(event))
     _add_text(entry, "published", _format_time(event.first_seen_at))
     _add_text(entry, "updated", _format_time(event.changed_at))
     _add_link(entry, "alternate", build_link(base_url, event), "text/html")

@@ -55,7 +55,7 @@ class Message:
     links: frozenset[str] = frozenset()
 
 
-def write_message(
+def compose_message(
     key: str,
     events: Sequence[EventSummary],
     base_url: str,
@@ -77,18 +77,18 @@ def write_message(
     if len(events) == 1:
         return Message(
             key,
-            write_subject_line(events[0], has_returned=events[0].id in returned_events),
+            compose_subject_line(events[0], has_returned=events[0].id in returned_events),
             (*_describe_event(events[0], base_url, steps), "", build_link(base_url)),
             links,
         )
-    subject = f"[faultwatch] {len(events)} events: {_count_by_direction(events)}"
+    subject = f"[faultwatch] {len(events)} events: {_count_events_by_direction(events)}"
     above_floor = [event for event in events if not event.below_floor] or list(events)
     shown_events = above_floor[:MAX_EVENTS]
     lines = []
     for event in shown_events:
         # The headline replaces the first line about the event.
         _, *further_lines = _describe_event(event, base_url, steps)
-        lines += [write_subject_line(event, has_returned=event.id in returned_events), *further_lines, ""]
+        lines += [compose_subject_line(event, has_returned=event.id in returned_events), *further_lines, ""]
     if len(above_floor) > len(shown_events):
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
@@ -100,7 +100,7 @@ def write_message(
     return Message(key, subject, (*lines, build_link(base_url)), links)
 
 
-def _count_by_direction(events: Sequence[EventSummary]) -> str:
+def _count_events_by_direction(events: Sequence[EventSummary]) -> str:
     """Return how many events are worse, mixed, better and withdrawn: ``3 worse, 1 mixed, 2 better``."""
     counts = Counter(event.direction for event in events if event.state is not State.WITHDRAWN)
     parts = [f"{counts[EventDirection.REGRESSION]} worse"]
@@ -112,7 +112,7 @@ def _count_by_direction(events: Sequence[EventSummary]) -> str:
     return ", ".join(parts)
 
 
-def write_subject_line(event: EventSummary, *, has_returned: bool = False) -> str:
+def compose_subject_line(event: EventSummary, *, has_returned: bool = False) -> str:
     """Return in one line what happened: the subject of a mail about an event, and its title in the feed."""
     prefix = ""
     if event.state is State.WITHDRAWN:

@@ -31,13 +31,13 @@ class ChartPacker:
         if not isinstance(chart, dict) or not all(name in chart for name in _RUN_LISTS):
             return text
         packed = {name: self._pack_runs(chart[name]) for name in _RUN_LISTS}
-        return _write_json({**chart, **packed})
+        return _format_json({**chart, **packed})
 
-    def write_commits(self) -> str:
+    def format_commits_script(self) -> str:
         """Return the script with the commits of all charts that were packed."""
         # Without commits, zip would yield no columns at all instead of empty columns.
         columns = list(zip(*self._commits, strict=True)) or [()] * len(_COMMIT_FIELDS)
-        return f"globalThis.commitsOfCharts = {_write_json(dict(zip(_COMMIT_FIELDS, columns, strict=True)))};\n"
+        return f"globalThis.commitsOfCharts = {_format_json(dict(zip(_COMMIT_FIELDS, columns, strict=True)))};\n"
 
     def _pack_runs(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the runs of a chart by column, with their commits as indexes in the list that all charts share."""
@@ -65,7 +65,7 @@ def _pack_column(values: list[Any]) -> Any:
     return {"of": list(unique_values.values()), "at": [value_indexes[type(value), value] for value in values]}
 
 
-def _write_json(document: Any) -> str:
+def _format_json(document: Any) -> str:
     """Return JSON that is safe in a page or a script: no text in it can end the element or the script."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for letter in "<>&'\u2028\u2029":

@@ -62,7 +62,7 @@ class PageRewriter(HTMLParser):
         changed_attributes = self._change_attributes(tag, values)
         text = self.get_starttag_text() or ""
         if changed_attributes != values:
-            text = _write_tag(tag, changed_attributes, closed=text.endswith("/>"))
+            text = _format_tag(tag, changed_attributes, closed=text.endswith("/>"))
         self._output.append(text)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -145,6 +145,6 @@ class PageRewriter(HTMLParser):
         return self._find_place(urljoin(self._page_place.path, urldefrag(address).url))
 
 
-def _write_tag(tag: str, values: dict[str, str | None], *, closed: bool) -> str:
+def _format_tag(tag: str, values: dict[str, str | None], *, closed: bool) -> str:
     parts = [tag, *(name if value is None else f'{name}="{escape(value)}"' for name, value in values.items())]
     return f"<{' '.join(parts)}{'/' if closed else ''}>"

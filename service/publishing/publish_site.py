@@ -101,7 +101,7 @@ class _SiteWriter:
                 if file.endswith(".html"):
                     n_pages += 1
             report_progress(len(self._written_files), len(self._written_files) + len(self._pending_places))
-        n_bytes += self._write_file(COMMITS_FILE, self._charts.write_commits().encode())
+        n_bytes += self._write_file(COMMITS_FILE, self._charts.format_commits_script().encode())
         return PublishedSite(n_pages, n_bytes)
 
     def _write_file(self, file: str, content: bytes) -> int:

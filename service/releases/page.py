@@ -12,7 +12,7 @@ from runner.contract import get_metric
 from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
 from service.releases.rules.decomposition import choose_leading_part
-from service.releases.rules.release_text import write_markdown
+from service.releases.rules.release_text import format_markdown_table
 from service.releases.schemas import ReleaseChange, Releases
 from service.store.revisions import refs
 from service.store.revisions.named_commits import NamedCommit
@@ -106,7 +106,7 @@ def show(between: str) -> Page:
             "counts": _count_changes(comparison),
             "shown": comparison.changes[:_MAX_ROWS],
             "choose_leading": choose_leading_part,
-            "markdown": write_markdown(comparison),
+            "markdown": format_markdown_table(comparison),
         },
         document=lambda: comparison,
         table=lambda: _build_table(comparison.changes),

@@ -41,7 +41,7 @@ def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> Subj
     return _build_view(row)
 
 
-def list_to_bisect(session: Session) -> list[str]:
+def list_subjects_to_bisect(session: Session) -> list[str]:
     """Return the subjects for whose drifts the service orders bisects, and whose events are up to date."""
     is_up_to_date = Subject.events_version == Subject.drifts_version
     bisects_automatically = Subject.bisect_policy == BisectPolicy.DO

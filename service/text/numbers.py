@@ -17,7 +17,7 @@ from runner.contract.number_text import (
     format_range,
     format_share,
     format_sigmas,
-    format_signed,
+    format_signed_number,
 )
 
 __all__ = [
@@ -37,5 +37,5 @@ __all__ = [
     "format_range",
     "format_share",
     "format_sigmas",
-    "format_signed",
+    "format_signed_number",
 ]

@@ -53,15 +53,15 @@ class SampleRow(NamedTuple):
 COLUMNS = SampleRow._fields
 
 
-def write_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
-    """Write rows as CSV (RFC 4180) with a header."""
-    yield _write_line(COLUMNS)
+def format_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
+    """Yield rows as CSV (RFC 4180) with a header."""
+    yield _format_line(COLUMNS)
     for row in rows:
-        yield _write_line([_format_plain_value(value) for value in row])
+        yield _format_line([_format_plain_value(value) for value in row])
 
 
-def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
-    """Write rows as JSON, one document per line."""
+def format_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
+    """Yield rows as JSON, one document per line."""
     for row in rows:
         yield (
             json.dumps({name: _format_json_value(value) for name, value in row._asdict().items()}, ensure_ascii=False)
@@ -69,7 +69,7 @@ def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
         )
 
 
-def _write_line(values: Iterable[object]) -> str:
+def _format_line(values: Iterable[object]) -> str:
     text = io.StringIO()
     csv.writer(text).writerow(escape_cells(values))
     return text.getvalue()

@@ -22,7 +22,7 @@ def atom() -> Response:
     with get_database().reading() as session:
         newest_events = events.list_page(session, event_filter, MAX_EVENTS, 0).items
     response = Response(
-        feed.write_feed(newest_events, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
+        feed.build_feed(newest_events, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
     )
     response.add_etag()
     response.make_conditional(request)

@@ -37,7 +37,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if len(programs) != 1:
         proposals += propose_all_or_each("Fortran", _list_program_steps(sources))
     else:
-        sorted_files = sort_by_dependency(files)
+        sorted_files = sort_files_by_dependency(files)
         run = RunProposal("./program", may_do_nothing=True)
         command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(sorted_files)}")
         proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(run,)))
@@ -73,7 +73,7 @@ def _list_program_steps(sources: Sources) -> list[str]:
             modules |= set(_list_used_modules(needed_files.values()))
         if all(name in file_by_module or _FOREIGN_MODULE.fullmatch(name) for name in modules):
             name = choose_program_name(sources, program)
-            files = sort_by_dependency({file: needed_files[file] for file in sorted(needed_files)})
+            files = sort_files_by_dependency({file: needed_files[file] for file in sorted(needed_files)})
             steps.append(f"gfortran -O2 -g -o {name} {' '.join(files)}")
     return steps[:_MAX_PROGRAMS]
 
@@ -84,7 +84,7 @@ def _list_used_modules(texts: Iterable[str]) -> Iterator[str]:
         yield from (name.lower() for name in _USE.findall(text))
 
 
-def sort_by_dependency(files: dict[str, str]) -> list[str]:
+def sort_files_by_dependency(files: dict[str, str]) -> list[str]:
     """Return the files in an order in which each follows the files whose modules it uses; cycles keep their order."""
     file_by_module = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
     sorted_files: list[str] = []

@@ -22,14 +22,16 @@ _CERTAINTY_WORDS = {
 }
 
 
-def write_markdown(releases: Releases) -> str:
+def format_markdown_table(releases: Releases) -> str:
     """Return a table with a row for each series that has drifts, largest change first, with at most a hundred rows."""
-    head = f"### {make_plain(releases.subject)}: {_write_name(releases.base.name)} to {_write_name(releases.head.name)}"
+    head = (
+        f"### {make_plain(releases.subject)}: {_format_name(releases.base.name)} to {_format_name(releases.head.name)}"
+    )
     if not releases.changes:
         were = "was" if releases.unchanged == 1 else "were"
         compared = f"{releases.unchanged:,} judged series {were} compared"
         return f"{head}\n\n{compared}, and no drift lies between the releases.\n"
-    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
+    rows = [_format_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
     n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED_CHANGES)  # Series without a net change are the last.
     lines = [
         head,
@@ -46,12 +48,12 @@ def write_markdown(releases: Releases) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_name(name: str) -> str:
+def _format_name(name: str) -> str:
     """Return the name of a release: as it is if Markdown cannot interpret it, otherwise as inline code."""
     return name if _PLAIN_NAME.fullmatch(name) else format_code(name)
 
 
-def _write_row(change: ReleaseChange) -> str:
+def _format_row(change: ReleaseChange) -> str:
     """Return the row of one change in the Markdown table."""
     percent_text = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     title = get_metric(change.metric).title
@@ -61,17 +63,17 @@ def _write_row(change: ReleaseChange) -> str:
         format_quantity(change.before, change.unit, change.after),
         format_quantity(change.after, change.unit, change.before),
         f"{format_difference(change.change, change.unit)}{percent_text}",
-        _write_parts(change.commits, change.unit),
-        _write_parts(change.configuration, change.unit),
+        _format_parts(change.commits, change.unit),
+        _format_parts(change.configuration, change.unit),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _write_parts(parts: list[ReleasePart], unit: str) -> str:
-    return "<br>".join(_write_part(part, unit) for part in parts) or "–"
+def _format_parts(parts: list[ReleasePart], unit: str) -> str:
+    return "<br>".join(_format_part(part, unit) for part in parts) or "–"
 
 
-def _write_part(part: ReleasePart, unit: str) -> str:
+def _format_part(part: ReleasePart, unit: str) -> str:
     """Return one part of a change as Markdown: its size, its commit and how certain it is."""
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional part and a part of unknown cause already say so in their names.

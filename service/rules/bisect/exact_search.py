@@ -65,7 +65,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         if state.has_too_many_steps:
             return refusals.refuse_too_many_steps(question, values_in_range)
         if is_complete and state.culprits:
-            return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
+            return Found(culprits=tuple(_sort_culprits_by_position(state.culprits.values(), graph)))
         if is_complete:
             return refusals.refuse_small_changes(question, good, bad)
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
@@ -679,5 +679,5 @@ class _ExactSearch:
         return False
 
 
-def _sort_by_position(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
+def _sort_culprits_by_position(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
     return sorted(culprits, key=lambda culprit: graph.index_of[culprit.commit])

@@ -12,7 +12,7 @@ from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.input_numbers import check_numbers, subtract_origin
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
-from service.text.numbers import format_number, format_signed
+from service.text.numbers import format_number, format_signed_number
 
 MIN_BENCHMARKS = 8  # a pooled verdict needs at least this many benchmarks
 MIN_HISTORY_POINTS = 8  # a benchmark with a shorter history is left out
@@ -172,8 +172,8 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
     n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"in one run, the trimmed mean of {n} series moved by {format_signed(shift)}, and {n_moved} of them moved in "
-        f"that direction (p = {format_number(p)})"
+        f"in one run, the trimmed mean of {n} series moved by {format_signed_number(shift)}, and {n_moved} of them moved "
+        f"in that direction (p = {format_number(p)})"
     )
     return PooledShift(
         shift=shift,

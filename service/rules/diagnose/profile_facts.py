@@ -224,7 +224,7 @@ class Facts:
         return sum(kind.faults for kind in self.anatomy.kinds if kind.memory in memory and kind.touch in touches)
 
     def format_cost(self, share: float) -> str:
-        """Write a share of the CPU time that faults take: ``12 %``, or ``up to 12 %`` if no stack shows the kernel."""
+        """Format a share of the CPU time that faults take: ``12 %``, or ``up to 12 %`` if no stack shows the kernel."""
         return format_share(share) if _may_show_kernel(self.profile) else f"up to {format_share(share)}"
 
     def estimate_cost(self, faults: int) -> float:

@@ -50,7 +50,7 @@ def decide_direction(drifts: Sequence[Drift]) -> EventDirection:
     return EventDirection(directions.pop().value) if len(directions) == 1 else EventDirection.MIXED
 
 
-def write_headline(drifts: Sequence[Drift]) -> str:
+def build_headline(drifts: Sequence[Drift]) -> str:
     """Describe in one line what moved, by how much, and where, with the largest other moves in both directions.
 
     If the leading drift is certain, the text marks others that are only suspected. If no drift is certain,
@@ -78,7 +78,7 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     return replace_no_break_spaces(headline)
 
 
-def write_short_headline(leading_drift: Drift, n_alike: int, n_opposite: int) -> str:
+def build_short_headline(leading_drift: Drift, n_alike: int, n_opposite: int) -> str:
     """Describe some drifts of an event by the one that leads them, and by the numbers of drifts in each direction.
 
     Parameters
@@ -123,7 +123,7 @@ def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ())
         "direction": direction.value,
         "within_budget": direction.has_regressions
         and all(drift.within_budget for drift in all_drifts if drift.direction is Direction.REGRESSION),
-        "headline": write_headline(drifts),
+        "headline": build_headline(drifts),
         "price": describe_price(drifts),
         "revision": leading_drift.revision,
         "previous_revision": leading_drift.good,

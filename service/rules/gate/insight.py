@@ -9,12 +9,12 @@ from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Profile
-from runner.contract.profile_difference import compare_by_stack
+from runner.contract.profile_difference import compare_stacks
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
-from service.text.numbers import format_difference, format_signed
+from service.text.numbers import format_difference, format_signed_number
 
 _MAX_STACKS = 3
 """At most this many stacks of a case are shown."""
@@ -44,7 +44,7 @@ class Insight:
 def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case with the profile of head, compared with that of base if there is one."""
     findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
-    stacks = compare_by_stack(before, after) if before else []
+    stacks = compare_stacks(before, after) if before else []
     growing = [stack for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0]
     return Insight(
         case,
@@ -110,6 +110,6 @@ def format_insights(insights: Iterable[Insight]) -> str:
                 for faults, stack in insight.growing_stacks
             ]
             if insight.other_growth:
-                parts.append(f"| {format_signed(insight.other_growth)} | all other stacks |\n")
+                parts.append(f"| {format_signed_number(insight.other_growth)} | all other stacks |\n")
             parts.append("\n")
     return "".join(parts)

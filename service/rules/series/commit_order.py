@@ -18,7 +18,7 @@ class Commit:
     committed_at: datetime
 
 
-def sort_by_history(commits: Iterable[Commit]) -> list[str]:
+def sort_commits_by_history(commits: Iterable[Commit]) -> list[str]:
     """Return commits sorted oldest first: parents before children, otherwise by date, then by hash.
 
     The order depends only on the set of commits, not on the order in which they became known. Parents outside the set
@@ -56,8 +56,8 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     """Return new commits in their order if they continue a history in one line; None if they do not.
 
     They do if the first new commit is a child of ``tip``, and each further commit is a child of the new commit before
-    it. :func:`sort_by_history` would then place all of them after the stored history, whatever their dates are, so that
-    the history need not be sorted again. The caller has to check that no stored commit is a child of a new one.
+    it. :func:`sort_commits_by_history` would then place all of them after the stored history, whatever their dates are,
+    so that the history need not be sorted again. The caller has to check that no stored commit is a child of a new one.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
         The last commit in the order of the history.
     """
     commit_by_hash = {entry.commit: entry for entry in commits}
-    sorted_commits = sort_by_history(commit_by_hash.values())
+    sorted_commits = sort_commits_by_history(commit_by_hash.values())
     remaining_commits = set(sorted_commits)
     for commit, previous_commit in zip(sorted_commits, [tip, *sorted_commits], strict=False):
         parents = set(commit_by_hash[commit].parents)

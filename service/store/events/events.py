@@ -169,7 +169,7 @@ def list_page(  # noqa: PLR0917 - a page of a list
     if order is EventOrder.SIZE:
         order_by = (leading_drifts.build_size(selection).desc(), *order_by[1:])
     ids = session.scalars(select(Event.id).where(*conditions).order_by(*order_by).limit(limit).offset(offset)).all()
-    summaries = leading_drifts.narrow_summaries(session, list_in_order(session, ids), selection)
+    summaries = leading_drifts.narrow_summaries(session, list_summaries_in_order(session, ids), selection)
     return triage.EventList(items=summaries, total=total, limit=limit, offset=offset)
 
 
@@ -248,10 +248,10 @@ def list_most_important(session: Session, event_ids: Sequence[str]) -> list[tria
     last.
     """
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*MOST_IMPORTANT_FIRST))
-    return list_in_order(session, list(ids))
+    return list_summaries_in_order(session, list(ids))
 
 
-def list_in_order(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+def list_summaries_in_order(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return the summaries of events in the order of ``event_ids``; every one must exist."""
     summary_by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
     return [summary_by_id[event_id] for event_id in event_ids]

@@ -227,7 +227,7 @@ def _narrow_summary(
     n_alike = n_regressions if is_worse else n_drifts - n_regressions
     changes: dict[str, Any] = {
         "direction": direction,
-        "headline": headline.write_short_headline(leading_drift, n_alike, n_drifts - n_alike),
+        "headline": headline.build_short_headline(leading_drift, n_alike, n_drifts - n_alike),
         "price": leading_drift.price.sentence if leading_drift.price else "",
         "within_budget": summary.within_budget and direction.has_regressions,
         "n_drifts": n_drifts,

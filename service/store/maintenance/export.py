@@ -14,7 +14,7 @@ from runner.contract.quarantine import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples, select_joined_points, select_points_by_run
-from service.text.sample_rows import SampleRow, write_csv, write_json_lines
+from service.text.sample_rows import SampleRow, format_csv, format_json_lines
 
 _ROWS_PER_FETCH = 1000
 """How many rows of the database are in memory at a time."""
@@ -118,7 +118,7 @@ def count_rows(session: Session, export_format: str, subject: str | None = None)
 def list_lines(session: Session, export_format: str, subject: str | None = None) -> Iterator[str]:
     """Return the lines of an export: samples as `csv` or `jsonl`, or whole `reports`."""
     if export_format == "csv":
-        return write_csv(list_samples(session, subject))
+        return format_csv(list_samples(session, subject))
     if export_format == "reports":
         return list_report_lines(session, subject)
-    return write_json_lines(list_samples(session, subject))
+    return format_json_lines(list_samples(session, subject))

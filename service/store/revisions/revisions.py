@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from service.rules.series import candidate_commits
-from service.rules.series.commit_order import Commit, order_continuation, sort_by_history
+from service.rules.series.commit_order import Commit, order_continuation, sort_commits_by_history
 from service.schemas.history import Candidate, ListedRevision, RevisionPage
 from service.store import shared_rows
 from service.store.engine import bulk
@@ -36,7 +36,7 @@ class _StoredCommit(NamedTuple):
 
 def add_commits(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
-    sent_revisions = _index_by_hash(revisions)
+    sent_revisions = _index_commits_by_hash(revisions)
     _store_missing_commits(
         session, subject_id, sent_revisions, _map_stored_commits(session, subject_id, sent_revisions)
     )
@@ -46,14 +46,14 @@ def ensure_commits(
     session: Session, subject_id: int, revisions: Iterable[contract.Revision]
 ) -> dict[str, tuple[int, int]]:
     """Return the id and the position of commits, by hash; store the missing ones first."""
-    sent_revisions = _index_by_hash(revisions)
+    sent_revisions = _index_commits_by_hash(revisions)
     stored_rows = _map_stored_commits(session, subject_id, sent_revisions)
     if _store_missing_commits(session, subject_id, sent_revisions, stored_rows):
         stored_rows = _map_stored_commits(session, subject_id, sent_revisions)
     return {commit: (row.id, row.position) for commit, row in stored_rows.items()}
 
 
-def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
+def _index_commits_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
     """Return commits by hash; if several have the same hash, the first one counts."""
     revision_by_hash: dict[str, contract.Revision] = {}
     for revision in revisions:
@@ -252,7 +252,9 @@ def _update_positions(session: Session, subject_id: int) -> None:
     order, also recompute the newest levels.
     """
     stored_rows = _map_stored_commits(session, subject_id)
-    order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
+    order = sort_commits_by_history(
+        Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items()
+    )
     rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]
     new_positions = [
         {"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position

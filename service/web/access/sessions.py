@@ -82,14 +82,14 @@ def register_sessions(app: Flask, config: Config) -> None:
 
 def _read_sufficient_key(file: Path) -> bytes:
     """Return the key in a file, which is made if it does not exist; raise ServiceError if it can be guessed."""
-    key = _read_or_make_key(file)
+    key = _read_or_create_key(file)
     if len(key) < _KEY_BYTES:
         remedy = "Delete the file: the service makes a new one, and everybody has to sign in again."
         raise ServiceError("The session key is too short", str(file), remedy)
     return key
 
 
-def _read_or_make_key(file: Path) -> bytes:
+def _read_or_create_key(file: Path) -> bytes:
     """Return the key in a file. If it does not exist, make it once, however many processes start together."""
     with suppress(FileNotFoundError):
         return file.read_bytes()

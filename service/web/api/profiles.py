@@ -101,7 +101,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
         raise make_not_found(f"profile {profile_id} with {kind} stacks (valid kinds: {kinds})")
     suffix, mimetype = _DOWNLOADS[form]
     headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
-    return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
+    return Response(profile_formats.format_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
 
 
 def _parse_profile(body: bytes) -> Profile:

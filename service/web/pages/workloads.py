@@ -74,7 +74,7 @@ def case(key: str) -> Page:
         event_ids, n_events = case_drifts.list_case_events(session, key, _MAX_EVENTS)
         selection = SeriesSelection(case_key=key)
         listed_events = redact_for_caller(
-            leading_drifts.narrow_summaries(session, events.list_in_order(session, event_ids), selection)
+            leading_drifts.narrow_summaries(session, events.list_summaries_in_order(session, event_ids), selection)
         )
         rows = inbox.build_rows(session, listed_events, selection)
         # Only where the page would name the command that measures more commits.

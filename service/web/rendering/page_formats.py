@@ -161,7 +161,7 @@ def build_current_address(**changes: object) -> str:
     return f"{quote(request.path)}?{urlencode(query, doseq=True)}"
 
 
-def write_csv(table: Table) -> str:
+def format_csv(table: Table) -> str:
     """Return a table as CSV (RFC 4180), with an apostrophe before texts that a spreadsheet would run as formulas."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -178,7 +178,7 @@ def _render_page(built_page: Page, output_format: str) -> Response:
     if output_format == "json":
         response = Response(_JSON_WRITER.dump_json(built_page.document()), mimetype=_MEDIA_TYPES[output_format])
     elif output_format == "csv":
-        response = Response(write_csv(built_page.table()), mimetype=_MEDIA_TYPES[output_format])
+        response = Response(format_csv(built_page.table()), mimetype=_MEDIA_TYPES[output_format])
     else:
         response = Response(
             render_template(built_page.template, **built_page.context), mimetype=_MEDIA_TYPES[output_format]

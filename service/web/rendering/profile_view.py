@@ -15,8 +15,8 @@ from runner.contract.profile_difference import (
     FunctionLine,
     StackChange,
     WeightChange,
-    compare_by_line,
-    compare_by_stack,
+    compare_lines,
+    compare_stacks,
 )
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.profile_without_stacks import summarise_profile
@@ -89,7 +89,9 @@ class ProfileView:
             return []
         anatomy_before = self.before.anatomy if self.before else None
         return [
-            _build_tally(title, _count_by_kind(anatomy_before, name), _count_by_kind(self.after.anatomy, name))
+            _build_tally(
+                title, _count_faults_by_kind(anatomy_before, name), _count_faults_by_kind(self.after.anatomy, name)
+            )
             for name, title in _TITLES.items()
         ]
 
@@ -122,10 +124,9 @@ def build_compared_view(before: Profile, after: Profile) -> ProfileView:
         after=summarise_profile(after),
         before=summarise_profile(before),
         diagnosis=diagnose_profile(DiagnosisRequest(profile=after, before=before)),
-        places=compare_by_line(before, after)[:_MAX_PLACES],
+        places=compare_lines(before, after)[:_MAX_PLACES],
         stacks=[
-            _build_row(stack)
-            for stack in sorted(compare_by_stack(before, after), key=_get_change_sort_key)[:_MAX_STACKS]
+            _build_row(stack) for stack in sorted(compare_stacks(before, after), key=_get_change_sort_key)[:_MAX_STACKS]
         ],
     )
 
@@ -177,7 +178,7 @@ def _build_row(stack: StackChange) -> StackRow:
     )
 
 
-def _count_by_kind(anatomy: Anatomy | None, table: str) -> dict[str, int]:
+def _count_faults_by_kind(anatomy: Anatomy | None, table: str) -> dict[str, int]:
     """Return the numbers of one table of an anatomy, such as ``by_memory``, by kind; empty without an anatomy."""
     if anatomy is None:
         return {}

@@ -40,30 +40,30 @@ SERVERS = make_table(
 
 
 def test_a_process_is_observed_with_its_descendants() -> None:
-    assert process_choice.choose_by_pid(SERVERS, 10).pids == (10, 11)
+    assert process_choice.choose_process_by_pid(SERVERS, 10).pids == (10, 11)
 
 
 def test_a_name_finds_the_tree_of_a_program_and_of_a_script() -> None:
-    assert process_choice.choose_by_name(SERVERS, "nginx", 61).pids == (10, 11)
-    assert process_choice.choose_by_name(SERVERS, "postgres", 61).pids == (20, 21)
-    assert process_choice.choose_by_name(SERVERS, "app.py", 61).root.pid == 30
+    assert process_choice.choose_processes_by_name(SERVERS, "nginx", 61).pids == (10, 11)
+    assert process_choice.choose_processes_by_name(SERVERS, "postgres", 61).pids == (20, 21)
+    assert process_choice.choose_processes_by_name(SERVERS, "app.py", 61).root.pid == 30
 
 
 def test_a_name_that_several_trees_have_is_refused_with_their_ids() -> None:
     with pytest.raises(FaultwatchError, match=r"2 separate processes.*30 \(python3 app.py\), 40 \(python3 other.py\)"):
-        process_choice.choose_by_name(SERVERS, "python3", 61)
+        process_choice.choose_processes_by_name(SERVERS, "python3", 61)
 
 
 @pytest.mark.parametrize("name", ["nothing", "kworker/0:1", "", "faultwatch"])
 def test_a_name_without_a_process_is_refused(name: str) -> None:
     with pytest.raises(FaultwatchError, match="no process is named"):
-        process_choice.choose_by_name(SERVERS, name, 61)
+        process_choice.choose_processes_by_name(SERVERS, name, 61)
 
 
 @pytest.mark.parametrize("pid", [2, 99, 50])
 def test_a_missing_process_and_a_thread_of_the_kernel_are_refused(pid: int) -> None:
     with pytest.raises(FaultwatchError, match=r"there is no process|is a kernel thread"):
-        process_choice.choose_by_pid(SERVERS, pid)
+        process_choice.choose_process_by_pid(SERVERS, pid)
 
 
 def test_the_monitor_of_a_container_is_not_observed_with_the_container() -> None:
@@ -72,7 +72,7 @@ def test_the_monitor_of_a_container_is_not_observed_with_the_container() -> None
         make_process(20, 19, "postgres -D /data", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
         make_process(21, 20, "postgres: checkpointer", f"/machine.slice/libpod-{IDENTITY}.scope/container"),
     )
-    choice = process_choice.choose_by_container_id(table, IDENTITY[:12])
+    choice = process_choice.choose_processes_by_container_id(table, IDENTITY[:12])
     assert choice is not None
     assert (choice.root.pid, choice.pids) == (20, (20, 21))
 
@@ -80,24 +80,24 @@ def test_the_monitor_of_a_container_is_not_observed_with_the_container() -> None
 def test_the_first_of_a_thousand_processes_that_started_each_other_is_found_at_once() -> None:
     table = make_table(*(make_process(pid, pid - 1) for pid in range(1, 1_201)))
     started_at = time.process_time()
-    assert process_choice.choose_by_name(table, "server").root.pid == 1
+    assert process_choice.choose_processes_by_name(table, "server").root.pid == 1
     assert time.process_time() - started_at < 1
 
 
 @pytest.mark.parametrize("unit", ["nginx", "nginx.service"])
 def test_a_unit_is_found_by_its_control_group(unit: str) -> None:
-    assert process_choice.choose_by_unit(SERVERS, unit).pids == (10, 11)
+    assert process_choice.choose_processes_by_unit(SERVERS, unit).pids == (10, 11)
 
 
 @pytest.mark.parametrize("path", ["/system.slice/nginx.service", "/sys/fs/cgroup/system.slice/nginx.service/"])
 def test_a_control_group_is_found_by_its_path(path: str) -> None:
-    assert process_choice.choose_by_group(SERVERS, path).pids == (10, 11)
+    assert process_choice.choose_processes_by_group(SERVERS, path).pids == (10, 11)
 
 
 @pytest.mark.parametrize("path", ["/system.slice/ngin", "/sys/fs/cgroup", "/", "/gone"])
 def test_a_control_group_without_processes_is_refused(path: str) -> None:
     with pytest.raises(FaultwatchError, match="has no processes"):
-        process_choice.choose_by_group(SERVERS, path)
+        process_choice.choose_processes_by_group(SERVERS, path)
 
 
 def test_units_of_two_users_are_told_apart() -> None:
@@ -106,20 +106,20 @@ def test_units_of_two_users_are_told_apart() -> None:
         make_process(6, 1, "b", "/user.slice/user-2.slice/web.service"),
     )
     with pytest.raises(FaultwatchError, match="2 units are named"):
-        process_choice.choose_by_unit(table, "web")
+        process_choice.choose_processes_by_unit(table, "web")
 
 
 def test_a_group_whose_name_begins_like_a_unit_is_not_taken_for_it() -> None:
     table = {7: LiveProcess(7, 1, 5, "web", ("web",), "/system.slice/web.service-old/web.service")}
-    assert process_choice.choose_by_unit(table, "web").pids == (7,)
+    assert process_choice.choose_processes_by_unit(table, "web").pids == (7,)
 
 
 def test_a_container_is_found_by_the_beginning_of_its_id() -> None:
-    choice = process_choice.choose_by_container_id(SERVERS, IDENTITY[:12])
+    choice = process_choice.choose_processes_by_container_id(SERVERS, IDENTITY[:12])
     assert choice is not None
     assert choice.pids == (20, 21)
-    assert process_choice.choose_by_container_id(SERVERS, "beef") is None
-    assert process_choice.choose_by_container_id(SERVERS, "") is None
+    assert process_choice.choose_processes_by_container_id(SERVERS, "beef") is None
+    assert process_choice.choose_processes_by_container_id(SERVERS, "") is None
 
 
 @pytest.mark.parametrize(("root_ticks", "child_ticks", "busiest"), [(1, 500, 6), (100, 500, 5), (0, 0, 5)])
@@ -146,7 +146,7 @@ def test_a_name_chooses_one_tree_or_none(entries: dict[int, tuple[int, str]]) ->
     # A parent is older than its child, so its id is smaller here.
     table = make_table(*(make_process(pid, parent % pid, words) for pid, (parent, words) in entries.items()))
     try:
-        choice = process_choice.choose_by_name(table, "a")
+        choice = process_choice.choose_processes_by_name(table, "a")
     except FaultwatchError:
         return
     matching = {pid for pid, process in table.items() if process.words == ("a",)}

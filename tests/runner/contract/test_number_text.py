@@ -14,7 +14,7 @@ from runner.contract.number_text import (
     format_quantity,
     format_range,
     format_sigmas,
-    format_signed,
+    format_signed_number,
     replace_no_break_spaces,
 )
 
@@ -122,7 +122,7 @@ def test_two_values_that_are_compared_differ_on_the_page() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])
 def test_differences_have_a_sign(value: float, text: str) -> None:
-    assert format_signed(value) == text
+    assert format_signed_number(value) == text
 
 
 def test_one_fault_less_is_one_fault() -> None:

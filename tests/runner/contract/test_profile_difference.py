@@ -1,7 +1,7 @@
 """Two profiles side by side."""
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
-from runner.contract.profile_difference import WeightChange, compare_by_line, compare_by_stack
+from runner.contract.profile_difference import WeightChange, compare_lines, compare_stacks
 from tests.runner.sample_reports import profile
 
 LIBC = "/usr/lib/libc.so.6"
@@ -38,8 +38,7 @@ def faulting(weights: dict[tuple[str, ...], int], module: str = "program") -> Pr
 def told(before: Profile, after: Profile) -> list[tuple[str, int, int]]:
     """Return function, line after and growth."""
     return [
-        (place.function_key.function, place.line_after, change.growth)
-        for place, change in compare_by_line(before, after)
+        (place.function_key.function, place.line_after, change.growth) for place, change in compare_lines(before, after)
     ]
 
 
@@ -76,7 +75,7 @@ def test_the_same_program_in_another_folder_is_the_same() -> None:
 def test_stacks_are_ordered_from_what_grew_to_what_shrank() -> None:
     before = faulting({("main:1", "a:2"): 10, ("main:1", "b:3"): 10, ("main:1", "c:4"): 7})
     after = faulting({("main:1", "a:5"): 25, ("main:1", "b:3"): 10, ("main:1", "d:6"): 9})
-    found = [(one.frames[-1].function, one.frames[-1].line, one.change) for one in compare_by_stack(before, after)]
+    found = [(one.frames[-1].function, one.frames[-1].line, one.change) for one in compare_stacks(before, after)]
     assert found == [("a", 5, WeightChange(10, 25)), ("d", 6, WeightChange(0, 9)), ("c", 4, WeightChange(7, 0))]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
-from runner.contract.profile_formats import UNITS, format_folded_stacks, format_speedscope, write_stacks
+from runner.contract.profile_formats import UNITS, format_folded_stacks, format_speedscope, format_stacks
 from runner.contract.report import Case, Environment, Host, Revision
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -96,7 +96,7 @@ def test_speedscope_has_frames_with_lines_and_weights() -> None:
 def test_pprof_is_read_back_as_it_was_written(names: list[str], rows: list[tuple[list[int], int]]) -> None:
     stacks = [(tuple(place % len(names) for place in places), weight) for places, weight in rows]
     profile, faults = made(names, stacks)
-    found = fields(gzip.decompress(write_stacks(profile, faults, "pprof")))
+    found = fields(gzip.decompress(format_stacks(profile, faults, "pprof")))
     texts = [value.decode() for field, value in found if field == 6 and isinstance(value, bytes)]
     assert texts[0] == ""
     functions = {dict(fields(value))[1]: texts[dict(fields(value))[2]] for field, value in found if field == 5}
@@ -120,7 +120,7 @@ def test_pprof_is_read_back_as_it_was_written(names: list[str], rows: list[tuple
 
 def test_the_same_profile_is_the_same_file() -> None:
     profile, faults = made(["main"], [((0,), 1)])
-    assert write_stacks(profile, faults, "pprof") == write_stacks(profile, faults, "pprof")
+    assert format_stacks(profile, faults, "pprof") == format_stacks(profile, faults, "pprof")
 
 
 def test_every_kind_has_a_unit() -> None:

@@ -18,7 +18,7 @@ from runner.contract.job import Backend, Job, JobOrder
 from runner.contract.report import IMPORT_FORMAT
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.extension import find_scheduler
-from service.notify.message import write_message
+from service.notify.message import compose_message
 from service.pipeline import next_bisect
 from service.rules.jobs.bisect_allowance import MAX_RUNS
 from service.store.events import events
@@ -133,7 +133,7 @@ def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> Non
     with find_scheduler(app).database.reading() as session:
         summaries = events.list_summaries(session, [event(client)["id"]])
         steps = next_bisect.find_next_steps(session, summaries, datetime.now(UTC))
-    message = write_message("key", summaries, "https://faults.example.org", steps)
+    message = compose_message("key", summaries, "https://faults.example.org", steps)
     (offer,) = [line for line in message.lines if line.startswith("Next: ")]
     assert offer.startswith("Next: bisect the commits with about 4 measurements, in a clone: faultwatch bisect ")
 

@@ -58,7 +58,7 @@ def test_fewer_faults_that_win_no_time_read_as_that_everywhere(api: Api, databas
     assert api.get(f"/events/{event['id']}")["drifts"][0]["price"] == drift["price"]
     with database.reading() as session:
         (summary,) = events.list_summaries(session, [event["id"]])
-    lines = message.write_message(str(datetime.now(UTC)), [summary], "http://faults.example.org").lines
+    lines = message.compose_message(str(datetime.now(UTC)), [summary], "http://faults.example.org").lines
     assert "almost no CPU time" in "\n".join(lines)
 
 

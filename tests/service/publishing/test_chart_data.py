@@ -26,7 +26,7 @@ def run(number: int, **changes: Any) -> dict[str, Any]:
 def pack(*runs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     packer = ChartPacker()
     packed = json.loads(packer.pack(json.dumps({"path": runs, "beside": [], "unit": "faults"})))
-    commits = packer.write_commits().removeprefix("globalThis.commitsOfCharts = ").removesuffix(";\n")
+    commits = packer.format_commits_script().removeprefix("globalThis.commitsOfCharts = ").removesuffix(";\n")
     return packed, json.loads(commits)
 
 
@@ -60,7 +60,7 @@ def test_a_chart_without_runs_is_packed() -> None:
 def test_no_text_ends_the_script() -> None:
     packer = ChartPacker()
     text = json.dumps({"path": [run(1, title="</script><!--\u2028", text="</script>")], "beside": []})
-    for written in (packer.pack(text), packer.write_commits()):
+    for written in (packer.pack(text), packer.format_commits_script()):
         assert "<" not in written
         assert "\u2028" not in written
 

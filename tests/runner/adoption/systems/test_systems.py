@@ -619,7 +619,7 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
         "-o program kinds.f90 fields.f90 a_main.f90"
     )
     circle = {"a.f90": "module a\nuse b\nend", "b.f90": "module b\nuse a\nend"}
-    assert sorted(fortran.sort_by_dependency(circle)) == ["a.f90", "b.f90"]
+    assert sorted(fortran.sort_files_by_dependency(circle)) == ["a.f90", "b.f90"]
 
 
 def test_the_programs_of_a_fortran_library_are_compiled_with_what_they_use() -> None:
@@ -883,7 +883,7 @@ def test_the_proposed_tests_of_a_python_package_do_not_depend_on_the_process() -
 
 def test_thousands_of_modules_that_use_each_other_are_sorted() -> None:
     files = {f"{number}.f90": f"module m{number}\nuse m{number + 1}\nend\n" for number in range(3000)}
-    assert fortran.sort_by_dependency(files) == list(reversed(files))
+    assert fortran.sort_files_by_dependency(files) == list(reversed(files))
 
 
 def test_a_makefile_with_thousands_of_targets_in_a_row_is_read_quickly() -> None:

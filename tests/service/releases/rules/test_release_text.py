@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.releases.rules.release_text import write_markdown
+from service.releases.rules.release_text import format_markdown_table
 from service.releases.schemas import ReleaseChange, Releases, ReleaseSide
 
 
@@ -39,7 +39,7 @@ def change(metric: str, unit: str, before: float, after: float) -> ReleaseChange
 
 def test_the_names_of_releases_and_metrics_are_no_markup() -> None:
     hostile = change("@octo-org/all | **x**", "events", 1, 2)
-    written = write_markdown(releases(hostile, base="@octo-org/all", head="<img/src=x>"))
+    written = format_markdown_table(releases(hostile, base="@octo-org/all", head="<img/src=x>"))
     assert "@octo-org" not in written
     assert "**" not in written
     assert "<img" not in written
@@ -47,5 +47,5 @@ def test_the_names_of_releases_and_metrics_are_no_markup() -> None:
 
 
 def test_two_levels_that_differ_are_written_differently_and_with_their_unit() -> None:
-    written = write_markdown(releases(change("elapsed", "s", 0.1001, 0.1002)))
+    written = format_markdown_table(releases(change("elapsed", "s", 0.1001, 0.1002)))
     assert "| 100.1 ms | 100.2 ms | +100 µs |" in written.replace("\N{NO-BREAK SPACE}", " ")

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from service.rules.events.headline import (
+    build_headline,
     choose_leading_drift,
     decide_direction,
     split_headline,
     summarise_drifts,
-    write_headline,
 )
 from service.schemas.history import Cause
 from service.schemas.triage import EventDirection
@@ -26,7 +26,7 @@ def test_a_headline_gives_the_change_with_its_unit(name: str, unit: str, after: 
     drift = made_series.drift(
         1, made_series.point(0, 100), made_series.point(1, after), metric=name, unit=unit, case="copy"
     )
-    assert write_headline([drift]) == expected
+    assert build_headline([drift]) == expected
 
 
 def moved(case: str, before: float, after: float) -> made_series.Drift:
@@ -35,7 +35,7 @@ def moved(case: str, before: float, after: float) -> made_series.Drift:
 
 def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
     drifts = [moved("small", 10, 40), moved("large", 100_000, 172_725), moved("back", 60_000, 30_190)]
-    assert write_headline(drifts) == (
+    assert build_headline(drifts) == (
         "+30 minor faults (+300 %) in small and 1 more drift, up to +72,725 minor faults (+72.7 %) in large; "
         "better: −29,810 minor faults (−49.7 %) in back"
     )
@@ -45,7 +45,7 @@ def test_a_headline_does_not_name_a_case_twice_that_moved_further_on_another_hos
     here = moved("copy", 100, 200)
     there = here.model_copy(update={"id": "there", "host": "second", "before": 150, "after": 290, "change": 140})
     there = there.model_copy(update={"percent": 93.3})
-    assert write_headline([here, there]) == (
+    assert build_headline([here, there]) == (
         "+100 minor faults (+100 %) in copy and 1 more drift, up to +140 minor faults (+93.3 %) on another host"
     )
 
@@ -53,7 +53,7 @@ def test_a_headline_does_not_name_a_case_twice_that_moved_further_on_another_hos
 def test_an_event_that_mostly_improved_is_no_regression_and_leads_with_its_largest_change() -> None:
     drifts = [moved("worse", 1000, 1001), moved("much better", 60_000, 30_000), moved("better", 1000, 900)]
     assert decide_direction(drifts) is EventDirection.MIXED
-    assert write_headline(drifts) == (
+    assert build_headline(drifts) == (
         "−30,000 minor faults (−50 %) in much better and 1 more drift; worse: +1 minor fault (+0.1 %) in worse"
     )
 
@@ -92,7 +92,7 @@ def test_a_headline_is_split_into_the_leading_drift_and_the_others(
 
 def test_a_headline_of_one_change_in_many_cases_counts_the_others() -> None:
     drifts = [moved(name, 100, 200) for name in ("one", "two", "three")]
-    assert write_headline(drifts) == "+100 minor faults (+100 %) in one and 2 more drifts"
+    assert build_headline(drifts) == "+100 minor faults (+100 %) in one and 2 more drifts"
 
 
 def in_doubt(drift: made_series.Drift) -> made_series.Drift:
@@ -103,7 +103,7 @@ def in_doubt(drift: made_series.Drift) -> made_series.Drift:
 def test_what_is_a_fact_leads_and_what_is_not_says_so() -> None:
     sure, doubtful = moved("sure", 100, 110), in_doubt(moved("doubtful", 100, 900))
     assert choose_leading_drift([doubtful, sure]) is sure
-    assert write_headline([doubtful, sure]) == (
+    assert build_headline([doubtful, sure]) == (
         "+10 minor faults (+10 %) in sure and 1 more drift, up to +800 minor faults (+800 %) in doubtful (suspected)"
     )
 

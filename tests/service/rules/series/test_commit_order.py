@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.commit_order import Commit, order_continuation, sort_by_history
+from service.rules.series.commit_order import Commit, order_continuation, sort_commits_by_history
 
 DAY_0 = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -34,12 +34,12 @@ def histories(draw: st.DrawFn) -> list[Commit]:
 def test_the_order_depends_on_the_commits_only(history: list[Commit], random: object) -> None:
     shuffled = list(history)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert sort_by_history(shuffled) == sort_by_history(history)
+    assert sort_commits_by_history(shuffled) == sort_commits_by_history(history)
 
 
 @given(histories())
 def test_parents_come_before_their_children_whatever_the_dates_say(history: list[Commit]) -> None:
-    place = {name: index for index, name in enumerate(sort_by_history(history))}
+    place = {name: index for index, name in enumerate(sort_commits_by_history(history))}
     assert len(place) == len(history)
     for entry in history:
         assert all(place[parent] < place[entry.commit] for parent in entry.parents)
@@ -48,15 +48,20 @@ def test_parents_come_before_their_children_whatever_the_dates_say(history: list
 def test_branches_are_ordered_by_date_then_by_hash() -> None:
     root, late, early = commit("r"), commit("a", "r", day=2), commit("b", "r", day=1)
     same_day, merge = commit("c", "r", day=1), commit("m", "a", "b", "c", day=0)
-    assert sort_by_history([merge, late, same_day, early, root]) == ["r", "b", "c", "a", "m"]
+    assert sort_commits_by_history([merge, late, same_day, early, root]) == ["r", "b", "c", "a", "m"]
 
 
 def test_a_parent_that_is_not_known_has_no_say() -> None:
-    assert sort_by_history([commit("b", "unknown", day=1), commit("a", "b", day=0)]) == ["b", "a"]
+    assert sort_commits_by_history([commit("b", "unknown", day=1), commit("a", "b", day=0)]) == ["b", "a"]
 
 
 def test_commits_that_are_their_own_ancestors_are_not_lost() -> None:
-    assert sort_by_history([commit("x", "y"), commit("y", "x"), commit("z", "z"), commit("a")]) == ["a", "x", "y", "z"]
+    assert sort_commits_by_history([commit("x", "y"), commit("y", "x"), commit("z", "z"), commit("a")]) == [
+        "a",
+        "x",
+        "y",
+        "z",
+    ]
 
 
 @given(histories(), st.data())
@@ -65,11 +70,11 @@ def test_commits_that_continue_a_history_come_where_the_whole_order_has_them(
 ) -> None:
     new = data.draw(st.sets(st.sampled_from(history), max_size=4)) if history else set()
     old = [entry for entry in history if entry not in new]
-    before = sort_by_history(old)
+    before = sort_commits_by_history(old)
     children = {entry.commit for entry in old if {one.commit for one in new} & set(entry.parents)}
     order = order_continuation(before[-1], new) if before else None
     if order is not None and not children:
-        assert before + order == sort_by_history(history)
+        assert before + order == sort_commits_by_history(history)
 
 
 def test_children_of_the_last_commit_continue_a_history() -> None:

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from runner.contract import Host
 from service.store import hosts
-from service.web.rendering.page_formats import Table, build_current_address, write_csv
+from service.web.rendering.page_formats import Table, build_current_address, format_csv
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.web import history
@@ -77,7 +77,7 @@ def test_a_program_gets_a_problem_document_also_if_the_page_crashes(
 
 
 def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
-    text = write_csv(Table(("title", "change"), [('=HYPERLINK("x")', -3), ("@a, b", 2.5), (None, 0)]))
+    text = format_csv(Table(("title", "change"), [('=HYPERLINK("x")', -3), ("@a, b", 2.5), (None, 0)]))
     assert list(csv.reader(io.StringIO(text))) == [
         ["title", "change"],
         ['\'=HYPERLINK("x")', "-3"],
