@@ -172,8 +172,8 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
     n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"in one run, the trimmed mean of {n} series moved by {format_signed_number(shift)}, and {n_moved} of them moved "
-        f"in that direction (p = {format_number(p)})"
+        f"in one run, the trimmed mean of {n} series moved by {format_signed_number(shift)}, and {n_moved} of them "
+        f"moved in that direction (p = {format_number(p)})"
     )
     return PooledShift(
         shift=shift,
