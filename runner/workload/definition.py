@@ -48,7 +48,9 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     """Check that variables have names that the system accepts."""
     for name in variables:
         if not name or "=" in name:
-            raise ValueError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not a valid variable name")
+            raise ValueError(
+                f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not a valid variable name: it is empty or contains ="
+            )
     return variables
 
 

@@ -115,7 +115,10 @@ def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProbl
     """
     unmeasured_field = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), None)
     description = "this combination" if unmeasured_field is None else names[unmeasured_field]
-    return LabProblem(unmeasured_field or "case", f"There is no stored run of {description} that a host can repeat.")
+    return LabProblem(
+        unmeasured_field or "case",
+        f"There is no stored run of {description} that a host can repeat. Measure it, or choose another.",
+    )
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
