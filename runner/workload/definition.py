@@ -37,7 +37,7 @@ def _split_command(value: object) -> object:
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
-def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
+def _require_program(command: tuple[str, ...]) -> tuple[str, ...]:
     """Check that a command has a program."""
     if not command:
         raise ValueError("the command is empty")
@@ -101,7 +101,7 @@ that is new at each start."""
 Command = Annotated[
     tuple[str, ...],
     BeforeValidator(_split_command, json_schema_input_type=str | tuple[str, ...]),
-    AfterValidator(_require_not_empty),
+    AfterValidator(_require_program),
 ]
 Variables = Annotated[dict[str, str], AfterValidator(_check_variable_names)]
 

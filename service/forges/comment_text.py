@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.contract import MetricVerdict, Verdict, get_metric, metric_verdict_text
 from runner.contract.comparison import Side
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from service.forges.comment_links import Links, format_last_line
 from service.forges.comment_next_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
 from service.forges.gate_verdict_text import (
@@ -268,7 +268,9 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
     parts = []
     for sentence, rows_of_reason in list(reasons.items())[:_MAX_REASONS]:
         metrics, cases = describe_rows(rows_of_reason, format_code)
-        parts.append(f"{capitalize_first(metrics)} in {cases}: {format_code(sentence, _MAX_MESSAGE_CHARACTERS)}\n\n")
+        parts.append(
+            f"{capitalize_first_letter(metrics)} in {cases}: {format_code(sentence, _MAX_MESSAGE_CHARACTERS)}\n\n"
+        )
     if len(reasons) > _MAX_REASONS:
         n_more = len(reasons) - _MAX_REASONS
         parts.append(f"… and {n_more} more reason{'s' if n_more > 1 else ''} why a side has no value.\n\n")

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import compute_median
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from runner.contract.report import hash_document
 from runner.contract.word_list import join_first_words, join_words
 from service.lab import queries
@@ -287,7 +287,7 @@ class _Cells:
         for name, value in changed_settings.items():
             objection = job_settings.explain_objection(name, value)
             if objection:
-                return None, f"{capitalize_first(objection)}."
+                return None, f"{capitalize_first_letter(objection)}."
         variables = {
             name.removeprefix(VARIABLE): value
             for name, value in self.default.settings.items()
