@@ -10,7 +10,7 @@ from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved, name_metric
-from runner.contract.number_text import capitalize_first_letter
+from runner.contract.number_text import capitalize_first_letter, format_count
 from runner.contract.word_list import join_words
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
@@ -338,9 +338,4 @@ def format_change(verdict: MetricVerdict) -> str:
 
 
 def _describe_remaining_items(count: int, noun: str) -> str:
-    return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
-
-
-def format_count(count: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural."""
-    return f"{count} {noun}{'s' if count != 1 else ''}"
+    return f", and {format_count(count, f'other {noun}')}" if count > 0 else ""
