@@ -234,7 +234,7 @@ class ServerExecution:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
             raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         try:
-            recorders = [] if is_warm_up else self._get_recorders(processes)
+            recorders = [] if is_warm_up else self._attach_recorders_once(processes)
             before = read_process_figures(self._counted_program.list_processes())
             for attached_perf in (perf, *recorders):
                 attached_perf.send_command("enable")
@@ -452,7 +452,7 @@ class ServerExecution:
             ) from None
         return work.with_operations(load.operations) if work.is_rate and load.operations else work
 
-    def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
+    def _attach_recorders_once(self, processes: Sequence[int]) -> list[Recorder]:
         """Return the recorders of the windows; the first call, before the first measured window, attaches them."""
         if self._recorders is None:
             self._recorders = self._counted_program.attach_recorders(processes)
@@ -499,7 +499,7 @@ class ServerExecution:
 
     def _make_sample(self) -> Sample:
         """Return the sample of the measured windows; raise if perf lost a part of the server."""
-        whole_life, _ = self._counted_program.read_readings()
+        whole_life, _ = self._counted_program.stop_counting()
         ending = self._counted_program.launch.ending
         assert ending is not None
         # A server that was ended by a signal has not waited for its children, so its account may lack their faults.
