@@ -43,7 +43,7 @@ from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
 from runner.servers.lock_waits import choose_lock_wait_filters, rename_lock_waits
 from runner.servers.ports_and_folders import provide_resources
-from runner.servers.process_figures import read_activity, read_process_figures
+from runner.servers.process_figures import ProcessFigures, read_activity, read_process_figures
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
@@ -254,13 +254,7 @@ class ServerExecution:
         finally:
             perf.close()
         work = self._read_work(result)
-        readings |= {
-            "elapsed": Reading(value=result.seconds),
-            # The CPU time of a process can decrease by a tick when one of its threads ends.
-            "user-time": Reading(value=max(0.0, round(after.user - before.user, _TIME_DIGITS))),
-            "sys-time": Reading(value=max(0.0, round(after.system - before.system, _TIME_DIGITS))),
-            "resident-growth": Reading(value=after.resident - before.resident),
-        }
+        readings |= {"elapsed": Reading(value=result.seconds), **_subtract_figures(before, after)}
         if work:
             readings |= _derive_load_metrics(readings, work)
         readings |= derive_sys_percent(readings)
@@ -522,6 +516,16 @@ def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     return {
         name: Reading(value=0) if reading.status is Status.NOT_COUNTED else reading
         for name, reading in readings.items()
+    }
+
+
+def _subtract_figures(before: ProcessFigures, after: ProcessFigures) -> dict[str, Reading]:
+    """Return the CPU time and the growth of the resident memory of the server during a window."""
+    return {
+        # The CPU time of a process can decrease by a tick when one of its threads ends.
+        "user-time": Reading(value=max(0.0, round(after.user - before.user, _TIME_DIGITS))),
+        "sys-time": Reading(value=max(0.0, round(after.system - before.system, _TIME_DIGITS))),
+        "resident-growth": Reading(value=after.resident - before.resident),
     }
 
 
