@@ -87,6 +87,8 @@ class DiagnosisRequest(Strict):
     before: Profile | None = None
     changed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
     """The lines that the change added or rewrote, or before which it removed lines, by file; empty if unknown."""
+    removed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
+    """The lines that the change removed or rewrote, with their numbers before it, by file."""
     changed_calls: tuple[ChangedCall, ...] = Field(default=(), max_length=MAX_CHANGED_CALLS)
     """The calls in the lines that the change added or rewrote, of functions that only one of these lines calls."""
     changed_definitions: tuple[ChangedDefinition, ...] = Field(default=(), max_length=MAX_CHANGED_DEFINITIONS)
@@ -179,6 +181,8 @@ class ChangedPlace(Strict):
     """The number of the line."""
     faults: int
     """How many more faults it has than the code that it replaces; negative if it has fewer."""
+    is_removed: bool = False
+    """Whether the change removed or rewrote the line, whose number is that before the change."""
     is_caller: bool = False
     """Whether these are the faults of what the line calls."""
     is_allocator: bool = False
@@ -219,9 +223,10 @@ class Difference(Strict):
     """The largest first, without the faults that only moved from one cause to another."""
     changed_place: ChangedPlace | None = None
     """The line with the largest growth of faults, among the changed lines, which include those before which lines were
-    removed; if the difference is negative, with the largest decline. If none of them faults more itself, the one that
-    calls what faults more, or else what gives back the memory that faults, or else the line with the largest change in
-    the other direction. None if no change reaches a twentieth of the difference, or if those lines are unknown."""
+    removed; if the difference is negative, with the largest decline, or a removed line that had more faults. If none of
+    them faults more itself, the one that calls what faults more, or else what gives back the memory that faults, or
+    else the line with the largest change in the other direction. None if no change reaches a twentieth of the
+    difference, or if those lines are unknown."""
     opposite_place: ChangedPlace | None = None
     """The changed line whose own faults changed most in the other direction than those of ``changed_place``, if they
     changed by at least a fifth of the difference: one commit can hide a regression behind an improvement."""

@@ -51,7 +51,9 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         changed_place = difference.changed_place
         if changed_place is not None:
             changed_line = (changed_place.source_file, changed_place.source_line)
-            if changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
+            if changed_place.is_removed and changed_line == (part.source_file, part.source_line):
+                sentences.append("The change removed or rewrote this line.")
+            elif changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
                 sentences.append(describe_changed_place(changed_place, escape_text(changed_place.place)))
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
@@ -72,6 +74,10 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
         return f"Of the changed lines, {place_text} calls the code that gives back or write-protects this memory."
     if changed_place.requests:
         return f"Of the changed lines, {place_text} calls the code that requests this memory."
+    if changed_place.is_removed:
+        calls = " called code that" if changed_place.is_caller else ""
+        n_faults = format_count(abs(changed_place.faults), "fault")
+        return f"The change removed or rewrote {place_text}, which{calls} had {n_faults} more."
     gained = "gained" if changed_place.faults > 0 else "lost"
     calls = ", in the code that it calls" if changed_place.is_caller else ""
     faults = format_signed_number(changed_place.faults)

@@ -75,6 +75,8 @@ class SourceChange(Struct, frozen=True):
     ----------
     lines
         The ranges of changed lines, by file.
+    removed_lines
+        The ranges of lines that were removed or rewritten, by file, as they were numbered before.
     calls
         The calls of functions that exactly one changed line calls.
     definitions
@@ -86,6 +88,7 @@ class SourceChange(Struct, frozen=True):
     """
 
     lines: dict[str, tuple[LineRange, ...]] = {}
+    removed_lines: dict[str, tuple[LineRange, ...]] = {}
     calls: tuple[ChangedCall, ...] = ()
     definitions: tuple[ChangedDefinition, ...] = ()
     files: tuple[ChangedFile, ...] = ()
@@ -97,6 +100,7 @@ class SourceChange(Struct, frozen=True):
             profile=profile,
             before=before,
             changed_lines=self.lines,
+            removed_lines=self.removed_lines,
             changed_calls=self.calls,
             changed_definitions=self.definitions,
             changed_files=self.files,
@@ -297,15 +301,20 @@ def parse_source_change(text: str) -> SourceChange:
 def _build_change(hunks: Sequence[_Hunk]) -> SourceChange:
     """Return the changed lines and calls of hunks, up to the number that a request may contain."""
     ranges: defaultdict[str, list[LineRange]] = defaultdict(list)
+    removed_ranges: defaultdict[str, list[LineRange]] = defaultdict(list)
     n_ranges = 0
     for hunk in hunks:
         if n_ranges == MAX_CHANGED_RANGES:
             break
         if hunk.file in ranges or len(ranges) < MAX_CHANGED_FILES:
             ranges[hunk.file].append(hunk.range)
+            index, n_removed = hunk.removed_range
+            if n_removed:
+                removed_ranges[hunk.file].append((index + 1, index + n_removed))
             n_ranges += 1
     return SourceChange(
         {file: tuple(file_ranges) for file, file_ranges in ranges.items()},
+        {file: tuple(file_ranges) for file, file_ranges in removed_ranges.items()},
         tuple(_list_single_calls(hunks))[:MAX_CHANGED_CALLS],
     )
 

@@ -69,7 +69,7 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
         if finding is not None and costs_more(finding, rule, facts):
             findings.append(finding)
     findings.sort(key=lambda finding: -finding.price)
-    difference = decompose_difference(facts, request.changed_lines)
+    difference = decompose_difference(facts, request.changed_lines, request.removed_lines)
     if difference is not None:
         difference = relate_to_definitions(difference, facts, request)
     if difference is not None and request.before is not None:

@@ -60,7 +60,7 @@ from service.rules.diagnose.calling_lines import (
     is_change_indirect,
 )
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
-from service.rules.diagnose.place_text import format_place, replace_numbers
+from service.rules.diagnose.place_text import format_place, is_earlier_place, mark_earlier_place, replace_numbers
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
 from service.rules.diagnose.work_without_faults import describe_work_without_faults
 from service.text.numbers import format_amount
@@ -76,8 +76,6 @@ _MAX_MOVED_CODE_PAGES = 2
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
-_MIN_REMOVED_SHARE = 0.5
-"""A line that may have been removed explains the difference if it had at least this share of it."""
 _MIN_OPPOSITE_SHARE = 0.2
 """A changed line in the other direction is named if its faults changed by at least this share of the difference, and a
 part of this share has a say in whether the change acts indirectly."""
@@ -168,7 +166,11 @@ class _Side(Struct, frozen=True):
     """Those of them that are on code, by file."""
 
 
-def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
+def decompose_difference(
+    after: Facts,
+    changed_lines: ChangedLines = MappingProxyType({}),
+    removed_lines: ChangedLines = MappingProxyType({}),
+) -> Difference | None:
     """Return the causes of the difference from the earlier profile, the leading one first.
 
     None if there is no earlier profile, or if one of the two does not contain its faults by kind.
@@ -178,13 +180,17 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     changed_lines
         The lines that the commit changed, by file. If the commit moves memory, the line that then faults more often is
         usually not one of these. So the changed line whose faults grew most is named as well.
+    removed_lines
+        The lines that the commit removed or rewrote, with their numbers before it, by file.
     """
     before = after.before
     if before is None or not (_has_faults_by_kind(before) and _has_faults_by_kind(after)):
         return None
     sides = _sum_sides(before, after)
     parts = _limit_parts(_rank_parts(sides, after, changed_lines))
-    changed_place, is_indirect = _relate_to_change(sides, before, after, parts, changed_lines)
+    changed_place, is_indirect = _relate_to_change(
+        sides, before, after, parts, changed_lines=changed_lines, removed_lines=removed_lines
+    )
     changed_place, opposite_place = _find_opposite_places(before, after, changed_place, changed_lines)
     is_unexplained = changed_place is None and not is_indirect
     return Difference(
@@ -249,7 +255,12 @@ def _describe_exchange(before: Facts, after: Facts, parts: Sequence[DifferencePa
 def _describe_nearest_change(
     parts: Sequence[DifferencePart], after: Facts, changed_lines: ChangedLines
 ) -> tuple[str, ...]:
-    """Return a remark on the changed line nearest to a line of the leading cause; empty if its files did not change."""
+    """Return a remark on the changed line nearest to a line of the leading cause; empty if its files did not change.
+
+    It is empty as well if the line has faults only before the change: the changed lines have other numbers.
+    """
+    if parts and is_earlier_place(parts[0].place):
+        return ()
     for file, line in _list_leading_lines(parts[0], after) if parts else ():
         ranges = changed_lines.get(file)
         if line and ranges:
@@ -322,7 +333,9 @@ def _relate_to_change(
     before: Facts,
     after: Facts,
     ranked_parts: Sequence[DifferencePart],
+    *,
     changed_lines: ChangedLines,
+    removed_lines: ChangedLines,
 ) -> tuple[ChangedPlace | None, bool]:
     """Return the changed line with the largest part in the difference, and whether the change acts indirectly.
 
@@ -344,13 +357,11 @@ def _relate_to_change(
     changed_place = find_changed_place(changes, profiles, is_changed, growth)
     if changed_place is None and leading_part.faults > 0:
         changed_place = _find_memory_managing_place(leading_part, after, is_changed)
-    # A line without faults after the change may have been removed, and then explains more than others.
-    n_removed = _find_removed_faults(changes, changed_lines, growth)
+    removed_place = _find_removed_place(changes, profiles, removed_lines, growth)
+    if removed_place and (changed_place is None or abs(removed_place.faults) > abs(changed_place.faults)):
+        changed_place = removed_place
     if changed_place is not None:
-        is_minor = not changed_place.manages_memory and n_removed > abs(changed_place.faults)
-        return (None if is_minor else changed_place), False
-    if n_removed >= _MIN_REMOVED_SHARE * abs(growth) > 0:
-        return None, False
+        return changed_place, False
     # A changed line in the other direction is no cause, but what the change itself did.
     opposite_place = find_changed_place(changes, profiles, is_changed, -growth)
     if opposite_place and abs(opposite_place.faults) < _MIN_OPPOSITE_SHARE * abs(growth):
@@ -445,17 +456,32 @@ def _may_change_return_memory(part: DifferencePart, after: Facts, changed_lines:
     return frame is None or frame.file in changed_lines
 
 
-def _find_removed_faults(
-    changes: Iterable[tuple[FunctionLine, WeightChange]], changed_lines: ChangedLines, growth: int
-) -> int:
-    """Return the most faults that a line of a changed file has lost that has none any more; 0 if faults grew."""
-    if growth > 0:
-        return 0
-    losses: Counter[FunctionLine] = Counter()
-    for line, change in changes:
-        if not line.line_after and line.function_key.file in changed_lines:
-            losses[line] -= change.growth
-    return max(losses.values(), default=0)
+def _find_removed_place(
+    changes: Iterable[tuple[FunctionLine, WeightChange]],
+    profiles: tuple[Profile, Profile],
+    removed_lines: ChangedLines,
+    growth: int,
+) -> ChangedPlace | None:
+    """Return the removed line to which the missing faults belonged; None if there are not fewer faults than before.
+
+    What a change removed is what the opposite change would add.
+    """
+    if growth >= 0 or not removed_lines:
+        return None
+    before, after = profiles
+    opposite_changes = [
+        (
+            FunctionLine(place.function_key, place.line_after, place.line_before),
+            WeightChange(change.after, change.before),
+        )
+        for place, change in changes
+    ]
+    place = find_changed_place(opposite_changes, (after, before), partial(_is_changed, removed_lines), -growth)
+    if place is None:
+        return None
+    return place.model_copy(
+        update={"place": mark_earlier_place(place.place), "faults": -place.faults, "is_removed": True}
+    )
 
 
 def _pair_lines(group: _Group, sides: list[_Side]) -> list[tuple[FunctionLine, WeightChange]]:

@@ -8,6 +8,8 @@ from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION
 from runner.contract.profile_difference import FunctionLine
 
+_EARLIER = " (before)"
+"""What follows a place whose line number is that before a change, because it can be that of other code now."""
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in file names, such as process ids, which differ from one execution to the next."""
 
@@ -17,13 +19,23 @@ def replace_numbers(file: str) -> str:
     return _NUMBER.sub("N", file)
 
 
+def mark_earlier_place(place: str) -> str:
+    """Return a function with its line, marked as a line of the state before the change."""
+    return place if place.endswith(_EARLIER) else f"{place[: MAX_LINE_CHARACTERS - len(_EARLIER)]}{_EARLIER}"
+
+
+def is_earlier_place(place: str) -> bool:
+    """Return whether a place is marked as a line of the state before the change."""
+    return place.endswith(_EARLIER)
+
+
 def format_place(place: FunctionLine) -> str:
     """Return a function with its line, or with its module if this is a shared library; without symbols, the module.
 
     A line that has faults only before the change is marked, because the number can be that of other code now.
     """
     line = place.line_after or place.line_before
-    suffix = "" if place.line_after else " (before)"
+    suffix = "" if place.line_after else _EARLIER
     function = shorten_name(place.function_key.function)
     if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
         return COMPILED_MODULE

@@ -25,10 +25,9 @@ def test_added_and_rewritten_lines_are_ranges_in_the_newer_commit(tmp_path: Path
     (tmp_path / "gone.c").unlink()
     git(tmp_path, "add", "--all")
     git(tmp_path, "commit", "--quiet", "--message", "second")
-    assert read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD").lines == {
-        "a.c": ((2, 3), (6, 6)),
-        "folder with space/b.c": ((1, 2),),
-    }
+    change = read_source_change(Repository(tmp_path, "changes"), "HEAD~1", "HEAD")
+    assert change.lines == {"a.c": ((2, 3), (6, 6)), "folder with space/b.c": ((1, 2),)}
+    assert change.removed_lines == {"a.c": ((2, 2),)}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference
+from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference, LineRange
 from runner.contract.explanation_text import describe_changed_place, describe_opposite_place
 from runner.contract.profile import COMPILED_MODULE, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
@@ -51,6 +51,7 @@ def explain(
     after: dict[tuple[Frame, ...], int],
     *,
     period: int = 1,
+    removed_lines: dict[str, tuple[LineRange, ...]] | None = None,
     **changed_lines: tuple[int, int] | None,
 ) -> Difference:
     """Return the difference of two profiles, given the changed lines by file; None if lines were only removed."""
@@ -58,6 +59,7 @@ def explain(
         DiagnosisRequest(
             profile=profile_stacks(after, period),
             before=profile_stacks(before, period),
+            removed_lines=removed_lines or {},
             changed_lines={f"src/{name}.c": (lines,) if lines else () for name, lines in changed_lines.items()},
         )
     ).difference
@@ -160,13 +162,29 @@ def test_a_single_changed_line_has_no_opposite(faults: int) -> None:
     assert difference.opposite_place is None
 
 
-def test_a_changed_line_is_not_named_if_one_that_may_be_removed_explains_more() -> None:
+def test_a_removed_line_that_explains_more_comes_before_a_changed_one() -> None:
     before, after = {(MAIN, GROW): 100, (MAIN, READ): 50}, {(MAIN, GROW): 60}
     named = explain(before, after, table=(12, 12)).changed_place
     assert named is not None
     assert (named.place, named.faults) == ("grow at src/table.c:12", -40)
-    difference = explain(before, after, table=(12, 12), file=(1, 2))
-    assert (difference.changed_place, difference.is_indirect) == (None, False), "the line of file.c may be removed"
+    removed = explain(before, after, removed_lines={"src/file.c": ((38, 40),)}, table=(12, 12), file=(38, 38))
+    place = removed.changed_place
+    assert place is not None
+    assert (place.place, place.faults, place.is_removed) == ("read_all at src/file.c:40 (before)", -50, True)
+    assert describe_changed_place(place, "f") == "The change removed or rewrote f, which had 50 faults more."
+    elsewhere = explain(before, after, removed_lines={"src/file.c": ((3, 4),)}, table=(12, 12), file=(3, 3))
+    assert elsewhere.changed_place == named
+
+
+def test_the_removed_line_that_called_what_faulted_is_named() -> None:
+    before, after = {(MAIN, INIT, GROW): 100, (MAIN, READ): 50}, {(MAIN, READ): 50}
+    removed_lines = {INIT.file: ((INIT.line, INIT.line),)}
+    place = explain(before, after, removed_lines=removed_lines, memory=(8, 8)).changed_place
+    assert place is not None
+    assert (place.is_removed, place.is_caller, place.faults) == (True, True, -100)
+    assert describe_changed_place(place, "f").endswith("f, which called code that had 100 faults more.")
+    again = explain(after, before, removed_lines=removed_lines, memory=(8, 8)).changed_place
+    assert again is None or not again.is_removed, "what was removed cannot fault more"
 
 
 GO_RUNTIME = Frame(function="runtime.madvise", module="prog", file="/usr/lib/go/src/runtime/sys.s", line=5)
