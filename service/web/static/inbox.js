@@ -1,12 +1,12 @@
 // Keyboard shortcuts for the list of events, and filters that apply at once. The forms also work without this file.
 
-const list = () => document.querySelector("[data-inbox]");
-const rows = () => [...document.querySelectorAll("[data-inbox] li.inbox-row")];
-const box = (row) => row?.querySelector("input[name=event]");
+const findList = () => document.querySelector("[data-inbox]");
+const listRows = () => [...document.querySelectorAll("[data-inbox] li.inbox-row")];
+const findCheckbox = (row) => row?.querySelector("input[name=event]");
 let current = -1;
 
-function go(to) {
-  const all = rows();
+function goToRow(to) {
+  const all = listRows();
   if (!all.length) return;
   all[current]?.classList.remove("current");
   current = Math.min(Math.max(to, 0), all.length - 1);
@@ -16,20 +16,20 @@ function go(to) {
 }
 
 // Prepares an action for the selected events, or for the current one; the reader has to submit the form.
-function prepare(action, field) {
-  const form = list();
+function prepareAction(action, field) {
+  const form = findList();
   if (!form?.elements?.action) return; // a reader who may not decide has a list without a form
-  if (!rows().some((row) => box(row)?.checked) && box(rows()[current])) box(rows()[current]).checked = true;
+  if (!listRows().some((row) => findCheckbox(row)?.checked) && findCheckbox(listRows()[current])) findCheckbox(listRows()[current]).checked = true;
   form.elements.action.value = action;
   form.elements[field].focus();
 }
 
 const keys = {
-  j: () => go(current + 1),
-  k: () => go(current - 1),
-  x: () => { if (box(rows()[current])) box(rows()[current]).checked = !box(rows()[current]).checked; },
-  e: () => prepare("expect", "reason"),
-  s: () => prepare("snooze", "until"),
+  j: () => goToRow(current + 1),
+  k: () => goToRow(current - 1),
+  x: () => { if (findCheckbox(listRows()[current])) findCheckbox(listRows()[current]).checked = !findCheckbox(listRows()[current]).checked; },
+  e: () => prepareAction("expect", "reason"),
+  s: () => prepareAction("snooze", "until"),
   "?": () => document.querySelector(".inbox .keys")?.scrollIntoView({ block: "center" }),
 };
 
@@ -49,13 +49,13 @@ document.addEventListener("change", (event) => {
 // Keeps the selection and the current event when the page reloads its content.
 let chosen = [];
 let at = "";
-const title = (row) => row?.querySelector("a.title")?.id ?? "";
+const getTitle = (row) => row?.querySelector("a.title")?.id ?? "";
 document.addEventListener("htmx:beforeSwap", () => {
-  chosen = rows().map(box).filter((input) => input?.checked).map((input) => input.value);
-  at = title(rows()[current]);
+  chosen = listRows().map(findCheckbox).filter((input) => input?.checked).map((input) => input.value);
+  at = getTitle(listRows()[current]);
 });
 document.addEventListener("htmx:afterSwap", () => {
-  for (const row of rows()) if (chosen.includes(box(row)?.value)) box(row).checked = true;
-  current = rows().findIndex((row) => title(row) === at && at !== "");
-  rows()[current]?.classList.add("current");
+  for (const row of listRows()) if (chosen.includes(findCheckbox(row)?.value)) findCheckbox(row).checked = true;
+  current = listRows().findIndex((row) => getTitle(row) === at && at !== "");
+  listRows()[current]?.classList.add("current");
 });

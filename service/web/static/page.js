@@ -2,7 +2,7 @@
 
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-function prepare(root) {
+function prepareContent(root) {
   for (const element of root.querySelectorAll("time[datetime]")) {
     const moment = new Date(element.dateTime);
     if (!Number.isNaN(moment.valueOf())) element.textContent = format.format(moment);
@@ -12,11 +12,11 @@ function prepare(root) {
   for (const button of root.querySelectorAll("button[data-copy]:not([data-prepared])")) {
     button.dataset.prepared = "";
     button.hidden = false;
-    button.addEventListener("click", () => copy(button));
+    button.addEventListener("click", () => copyText(button));
   }
 }
 
-async function copy(button) {
+async function copyText(button) {
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
     button.textContent = "Copied";
@@ -29,12 +29,12 @@ async function copy(button) {
 // Keeps sections open or closed as the reader has left them, and what the reader has typed or chosen in forms, when the page
 // reloads its content.
 let unfolded = new Map(), filled = [], focused = null;
-const fields = (root) => [...root.querySelectorAll("form :is(input, select, textarea)")];
+const listFields = (root) => [...root.querySelectorAll("form :is(input, select, textarea)")];
 const isBox = (field) => ["checkbox", "radio"].includes(field.type);
-const key = (field) => JSON.stringify([field.form?.getAttribute("aria-label"), field.name, isBox(field) ? field.value : ""]);
+const buildKey = (field) => JSON.stringify([field.form?.getAttribute("aria-label"), field.name, isBox(field) ? field.value : ""]);
 
 // The sections by their summaries; those with the same summary are numbered.
-function sections(root) {
+function listSections(root) {
   const found = new Map();
   for (const details of root.querySelectorAll("details")) {
     const summary = details.querySelector("summary").textContent.trim();
@@ -56,29 +56,29 @@ function readState(field) {
   return field.options ? [...field.selectedOptions].map((option) => option.value) : field.value;
 }
 
-function fill(field, state) {
+function restoreState(field, state) {
   if (isBox(field)) field.checked = state;
   else if (field.options) for (const option of field.options) option.selected = state.includes(option.value);
   else field.value = state;
 }
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  unfolded = new Map([...sections(detail.target)].map(([summary, details]) => [summary, details.open]));
-  filled = fields(detail.target).filter((field) => field.type !== "hidden" && isChanged(field)).map((field) => [key(field), readState(field)]);
-  const field = fields(detail.target).find((one) => one === document.activeElement);
-  focused = field ? [key(field), field.selectionStart, field.selectionEnd] : null;
+  unfolded = new Map([...listSections(detail.target)].map(([summary, details]) => [summary, details.open]));
+  filled = listFields(detail.target).filter((field) => field.type !== "hidden" && isChanged(field)).map((field) => [buildKey(field), readState(field)]);
+  const field = listFields(detail.target).find((one) => one === document.activeElement);
+  focused = field ? [buildKey(field), field.selectionStart, field.selectionEnd] : null;
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   const root = detail.elt;
-  for (const [summary, details] of sections(root)) details.open = unfolded.get(summary) ?? details.open;
+  for (const [summary, details] of listSections(root)) details.open = unfolded.get(summary) ?? details.open;
   const states = new Map(filled);
-  for (const field of fields(root)) {
-    if (states.has(key(field))) fill(field, states.get(key(field)));
-    if (focused?.[0] !== key(field)) continue;
+  for (const field of listFields(root)) {
+    if (states.has(buildKey(field))) restoreState(field, states.get(buildKey(field)));
+    if (focused?.[0] !== buildKey(field)) continue;
     field.focus();
     if (field.selectionStart !== null && field.setSelectionRange) field.setSelectionRange(focused[1], focused[2]);
   }
-  prepare(root);
+  prepareContent(root);
 });
 
-prepare(document);
+prepareContent(document);

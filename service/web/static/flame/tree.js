@@ -11,19 +11,19 @@ const ROOT = "all";
  * @returns by node its `name`, `parent`, `first` callee, `next` of its caller's callees (-1: none), its `line` (0 where it
  *   has several), and for each profile its `values`; and the `names`.
  */
-export function build(profiles, kind) {
+export function buildTree(profiles, kind) {
   const known = new Map();
   const names = [{ text: ROOT, module: "", file: "" }];
   const tree = { names, name: [0], parent: [-1], first: [-1], next: [-1], line: [0], values: profiles.map(() => [0]) };
   const places = new Places();
   profiles.forEach((profile, side) => {
     const frames = profile.frames ?? [], values = tree.values[side];
-    const ids = frames.map((frame) => nameOf(frame, known, names)), lines = frames.map((frame) => frame.line ?? 0);
+    const ids = frames.map((frame) => findNameId(frame, known, names)), lines = frames.map((frame) => frame.line ?? 0);
     for (const { frames: stack, weight } of profile[kind]?.stacks ?? []) {
       let at = 0;
       for (const place of stack) {
         const below = places.node(at, ids[place], tree.name.length);
-        if (below === tree.name.length) grow(tree, at, ids[place], lines[place]);
+        if (below === tree.name.length) addNode(tree, at, ids[place], lines[place]);
         else if (tree.line[below] !== lines[place]) tree.line[below] = 0;
         at = below;
       }
@@ -36,7 +36,7 @@ export function build(profiles, kind) {
   return tree;
 }
 
-function nameOf(frame, known, names) {
+function findNameId(frame, known, names) {
   const module = (frame.module ?? "").split("/").pop();
   const key = `${frame.function}\0${module}`;
   let id = known.get(key);
@@ -48,7 +48,7 @@ function nameOf(frame, known, names) {
   return id;
 }
 
-function grow(tree, above, name, line) {
+function addNode(tree, above, name, line) {
   tree.next.push(tree.first[above]);
   tree.first[above] = tree.name.length;
   tree.name.push(name);
@@ -92,14 +92,14 @@ class Places {
 }
 
 /** The nodes on the path from the root to a node. */
-export function lineage(tree, node) {
+export function listPath(tree, node) {
   const found = [];
   for (let at = node; at >= 0; at = tree.parent[at]) found.unshift(at);
   return found;
 }
 
 /** The callees of a node that are at least as wide as `least`, the widest first. */
-export function callees(tree, node, side, least) {
+export function listCallees(tree, node, side, least) {
   const found = [];
   for (let at = tree.first[node]; at >= 0; at = tree.next[at]) {
     if (tree.values[side][at] > 0 && tree.values[side][at] >= least) found.push(at);
@@ -108,7 +108,7 @@ export function callees(tree, node, side, least) {
 }
 
 /** The functions whose names contain a text, and their common share of the whole. */
-export function search(tree, text, side) {
+export function searchNames(tree, text, side) {
   const wanted = text.trim().toLowerCase();
   const hits = new Set();
   if (!wanted) return { hits, share: 0 };
@@ -125,31 +125,31 @@ export function search(tree, text, side) {
 }
 
 /** The key of a stack, which is the same in every profile that contains the stack. */
-export function keyOf(tree, node) {
-  return keys(tree, lineage(tree, node)).toString(16).padStart(8, "0");
+export function computeKey(tree, node) {
+  return hashPath(tree, listPath(tree, node)).toString(16).padStart(8, "0");
 }
 
 /** The node with a key; -1 if there is none. */
-export function find(tree, text) {
+export function findNode(tree, text) {
   const wanted = Number.parseInt(text, 16);
-  const hashes = hashed(tree), own = new Uint32Array(tree.name.length);
+  const hashes = hashNames(tree), own = new Uint32Array(tree.name.length);
   own[0] = OFFSET;
   for (let node = 1; node < tree.name.length; node++) {
-    own[node] = step(own[tree.parent[node]], hashes[tree.name[node]]);
+    own[node] = mixHash(own[tree.parent[node]], hashes[tree.name[node]]);
     if (own[node] === wanted) return node;
   }
   return -1;
 }
 
-function keys(tree, nodes) {
-  const hashes = hashed(tree);
-  return nodes.slice(1).reduce((key, node) => step(key, hashes[tree.name[node]]), OFFSET);
+function hashPath(tree, nodes) {
+  const hashes = hashNames(tree);
+  return nodes.slice(1).reduce((key, node) => mixHash(key, hashes[tree.name[node]]), OFFSET);
 }
 
-const step = (key, hash) => Math.imul(key ^ hash, PRIME) >>> 0;
+const mixHash = (key, hash) => Math.imul(key ^ hash, PRIME) >>> 0;
 
-function hashed(tree) {
+function hashNames(tree) {
   const encoder = new TextEncoder();
-  tree.hashes ??= tree.names.map(({ key }) => encoder.encode(key ?? "").reduce((hash, byte) => step(hash, byte), OFFSET));
+  tree.hashes ??= tree.names.map(({ key }) => encoder.encode(key ?? "").reduce((hash, byte) => mixHash(hash, byte), OFFSET));
   return tree.hashes;
 }

@@ -11,11 +11,11 @@ const PIXELS_A_COMMIT = 84, PIXELS_A_DATE = 100;
 // The horizontal scale: by commit, or `by` "time". Of several charts on a page, only the first has a title: the others
 // are `small`.
 export function buildHorizontalScale(by, document_, theme, small) {
-  const bounds = by === "time" ? timeBounds(document_) : { min: -0.6, max: document_.slots - 0.4 };
+  const bounds = by === "time" ? computeTimeBounds(document_) : { min: -0.6, max: document_.slots - 0.4 };
   return {
     type: "linear",
     ...bounds,
-    afterBuildTicks: by === "time" ? timeTicks : slotTicks,
+    afterBuildTicks: by === "time" ? placeTimeTicks : placeSlotTicks,
     grid: { display: by === "time", color: theme.line, drawTicks: true },
     border: { color: theme.line },
     title: { display: !small, text: by === "time" ? "Commit time" : "Commit, in history order", color: theme.quiet },
@@ -23,13 +23,13 @@ export function buildHorizontalScale(by, document_, theme, small) {
       color: theme.quiet,
       maxRotation: 0,
       autoSkip: false,
-      callback: by === "time" ? timeLabel : (slot, index, ticks) => ticks[index]?.commit ?? "",
+      callback: by === "time" ? formatTime : (slot, index, ticks) => ticks[index]?.commit ?? "",
     },
   };
 }
 
 // The ends of the time axis, with a margin; none without runs.
-function timeBounds({ path, beside, gaps, others }) {
+function computeTimeBounds({ path, beside, gaps, others }) {
   const times = [...path, ...beside, ...gaps, ...others.flatMap((other) => other.path)].map((entry) => entry.t);
   const first = times.reduce((a, b) => Math.min(a, b), Infinity);
   const last = times.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -39,7 +39,7 @@ function timeBounds({ path, beside, gaps, others }) {
 }
 
 // Places each tick at the first drawn run that is not before its regular position.
-function slotTicks(axis) {
+function placeSlotTicks(axis) {
   const drawn = mapCommits(axis.chart);
   const slots = [...drawn.keys()].filter((slot) => slot >= axis.min && slot <= axis.max).sort((a, b) => a - b);
   const room = Math.max(1, Math.floor(axis.width / PIXELS_A_COMMIT));
@@ -63,25 +63,25 @@ function mapCommits(chart) {
   return found;
 }
 
-function timeTicks(axis) {
+function placeTimeTicks(axis) {
   const room = Math.max(1, Math.floor(axis.width / PIXELS_A_DATE));
   const wanted = (axis.max - axis.min) / room;
   const step = TIME_STEPS.find((candidate) => candidate >= wanted) ?? Math.ceil(wanted / (365 * DAY)) * 365 * DAY;
-  const zone = offset(axis.min);
+  const zone = getClockOffset(axis.min);
   axis.ticks = [];
   for (let time = Math.ceil((axis.min - zone) / step) * step + zone; time <= axis.max; time += step) {
     // Days begin at the reader's midnight, also after the clocks have changed. Steps of up to an hour do not need this.
-    const value = step > HOUR ? time - zone + offset(time) : time;
+    const value = step > HOUR ? time - zone + getClockOffset(time) : time;
     if (value <= axis.max) axis.ticks.push({ value, fine: step < DAY });
   }
 }
 
 // How much later UTC is than the reader's clock at a time, in milliseconds.
-function offset(time) {
+function getClockOffset(time) {
   return new Date(time).getTimezoneOffset() * MINUTE;
 }
 
-function timeLabel(time, index, ticks) {
+function formatTime(time, index, ticks) {
   const moment = new Date(time);
   const day = moment.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
   if (!ticks[index]?.fine) return day;

@@ -1,10 +1,10 @@
 // Converts the server's trend document into a Chart.js configuration.
 
 import { buildHorizontalScale } from "./axis.js";
-import { makeCrosshair, show } from "./crosshair.js";
-import { flagLabels, tone } from "./flags.js";
-import { lineAt, makeCounter, settingLines } from "./settings.js";
-import { describe, headline, lettersIn, shorten } from "./text.js";
+import { makeCrosshair, showPoint } from "./crosshair.js";
+import { buildFlagLabels, chooseFlagColour } from "./flags.js";
+import { findLineAt, makeUnlabelledCounter, buildSettingLines } from "./settings.js";
+import { describeRun, formatHeadline, countLetters, shorten } from "./text.js";
 import { buildVerticalScale } from "./values.js";
 import { whiskers } from "./whiskers.js";
 
@@ -12,32 +12,32 @@ import { whiskers } from "./whiskers.js";
 const OVER = [["rect", []], ["rectRot", [6, 3]], ["cross", [2, 2]], ["star", [8, 3, 2, 3]]];
 
 // The points of the datasets that change with the zoomed window, as the server has laid them out.
-export function points(document_, by) {
+export function listPoints(document_, by) {
   const along = by === "time" ? "t" : "x";
-  const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
-  const others = document_.others.map((other, index) => [`over-${index + 1}`, runs(other.path)]);
-  return Object.fromEntries([["path", runs(document_.path)], ["beside", runs(document_.beside)], ...others]);
+  const makeEntries = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
+  const others = document_.others.map((other, index) => [`over-${index + 1}`, makeEntries(other.path)]);
+  return Object.fromEntries([["path", makeEntries(document_.path)], ["beside", makeEntries(document_.beside)], ...others]);
 }
 
 // The configuration of a chart. `actions` are called with the run that is chosen, the position that is pointed to, and the
 // chart whose window was moved; a `small` chart stands below another one.
 export function buildConfiguration(document_, { by, scale, as, small = false }, theme, actions) {
   const along = by === "time" ? "t" : "x";
-  const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
-  const laid = points(document_, by);
-  const size = pointSize(document_.path.length);
+  const makeEntries = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
+  const laid = listPoints(document_, by);
+  const size = choosePointSize(document_.path.length);
   const second = document_.others.find((other) => other.unit !== document_.unit)?.unit;
-  const edge = (flag) => (flag.standing === "closed" ? theme.quiet : tone(flag, theme));
+  const edge = (flag) => (flag.standing === "closed" ? theme.quiet : chooseFlagColour(flag, theme));
 
   const datasets = [
     {
       id: "flags",
-      data: runs(document_.flags),
+      data: makeEntries(document_.flags),
       showLine: false,
       pointStyle: "triangle",
       pointRotation: document_.flags.map((flag) => (flag.direction === "regression" ? 0 : 180)),
       // Filled while a decision is pending; an outline once accepted, and a grey outline once closed.
-      pointBackgroundColor: document_.flags.map((flag) => (flag.standing === "open" ? tone(flag, theme) : theme.card)),
+      pointBackgroundColor: document_.flags.map((flag) => (flag.standing === "open" ? chooseFlagColour(flag, theme) : theme.card)),
       pointBorderColor: document_.flags.map((flag) => (flag.standing === "open" ? theme.card : edge(flag))),
       pointBorderWidth: document_.flags.map((flag) => (flag.standing === "open" ? 1.5 : 2)),
       pointRadius: document_.flags.map((flag) => (flag.standing === "open" ? 9 : 7)),
@@ -114,7 +114,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
   return {
     type: "line",
     data: { datasets },
-    plugins: [whiskers, makeCrosshair(actions.pointed), ...(small ? [] : [makeCounter(actions.unlabelled)])],
+    plugins: [whiskers, makeCrosshair(actions.pointed), ...(small ? [] : [makeUnlabelledCounter(actions.unlabelled)])],
     options: {
       animation: false,
       parsing: false,
@@ -139,12 +139,12 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
         whiskers: { color: theme.plot },
         crosshair: { color: theme.quiet },
         run: { lines: document_.lines, along, small },
-        tooltip: tooltip(document_, along, theme),
+        tooltip: buildTooltip(document_, along, theme),
         annotation: {
           clip: false,
           annotations: {
-            ...settingLines(document_.lines, along, theme, { small }),
-            ...flagLabels(document_.flags, along, theme),
+            ...buildSettingLines(document_.lines, along, theme, { small }),
+            ...buildFlagLabels(document_.flags, along, theme),
           },
         },
         zoom: {
@@ -153,7 +153,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
           zoom: {
             onZoom: (zoomed) => {
               // The run that was shown is the one where the drag began, far from the pointer.
-              if (zoomed.trigger === "drag") show(zoomed.chart, null);
+              if (zoomed.trigger === "drag") showPoint(zoomed.chart, null);
               actions.moved(zoomed);
             },
             mode: "x",
@@ -173,12 +173,12 @@ function findRunAt(chart, event) {
   return hit.map(({ datasetIndex, index }) => chart.data.datasets[datasetIndex].data[index].run).find(Boolean) ?? null;
 }
 
-function pointSize(count) {
+function choosePointSize(count) {
   if (count <= 120) return 3.5;
   return count <= 600 ? 2.5 : 1;
 }
 
-function tooltip(document_, along, theme) {
+function buildTooltip(document_, along, theme) {
   // A published site has no pages of runs, and so no addresses that tell them apart.
   const key = (run) => run.url || [run.x, run.commit, run.text].join(" ");
   const flags = new Map(document_.flags.map((flag) => [key(flag), flag]));
@@ -193,9 +193,9 @@ function tooltip(document_, along, theme) {
     displayColors: false,
     filter: ({ raw }) => raw?.run,
     callbacks: {
-      title: ([item]) => (item ? headline(item.raw.run, Math.min(68, lettersIn(item.chart))) : ""),
+      title: ([item]) => (item ? formatHeadline(item.raw.run, Math.min(68, countLetters(item.chart))) : ""),
       label: ({ chart, raw, dataset, dataIndex }) => {
-        const letters = lettersIn(chart);
+        const letters = countLetters(chart);
         if (dataset.title) {
           // Its nearest run can be one of another commit than the run in the title.
           const commit = raw.run.commit === chart.tooltip.dataPoints[0].raw.run.commit ? "" : ` at ${raw.run.commit}`;
@@ -204,8 +204,8 @@ function tooltip(document_, along, theme) {
         if (!("y" in raw.run)) return shorten(raw.run.text, letters);
         const before = dataset.id === "path" ? dataset.data[dataIndex - 1]?.x ?? -Infinity : raw.x;
         const changed = document_.lines.filter((line) => line[along] > before && line[along] <= raw.x);
-        const pointed = chart.pointer && lineAt(chart, chart.pointer);
-        return describe(raw.run, document_.unit, {
+        const pointed = chart.pointer && findLineAt(chart, chart.pointer);
+        return describeRun(raw.run, document_.unit, {
           host: document_.host,
           flag: flags.get(key(raw.run)),
           settings: changed.flatMap((line) => line.settings),

@@ -1,12 +1,12 @@
 // Copies the visible chart as a picture, with lines above it that say what it shows.
 
-import { theme } from "./theme.js";
+import { readTheme } from "./theme.js";
 
 const LINE = 20, MARGIN = 8; // pixels of the page
 
 // The chart below its heading: first the title in bold, then further lines, each a text with its colour.
 function drawPicture(canvas, heading) {
-  const { card, font } = theme();
+  const { card, font } = readTheme();
   const scale = canvas.width / canvas.clientWidth;
   const copy = document.createElement("canvas");
   copy.width = canvas.width;
@@ -27,18 +27,18 @@ function drawPicture(canvas, heading) {
 // Makes the button copy the chart, or download it if the browser refuses to copy. `describe` returns the heading.
 export function prepareCopyButton(root, canvas, describe) {
   const button = root.querySelector("[data-copy-chart]");
-  const told = root.querySelector("[data-told]");
+  const message = root.querySelector("[data-told]");
   button.addEventListener("click", async () => {
     const drawn = drawPicture(canvas, describe());
     try {
       // Pass the promise instead of its result: Safari allows copying only during the click itself.
       const image = new Promise((done) => { drawn.toBlob(done, "image/png"); });
       await navigator.clipboard.write([new ClipboardItem({ "image/png": image })]);
-      told.textContent = "Copied";
+      message.textContent = "Copied";
     } catch {
       // Browsers offer the clipboard only to secure pages. On other pages, the picture is downloaded.
       Object.assign(document.createElement("a"), { href: drawn.toDataURL(), download: "chart.png" }).click();
     }
-    setTimeout(() => { told.textContent = ""; }, 2000);
+    setTimeout(() => { message.textContent = ""; }, 2000);
   });
 }

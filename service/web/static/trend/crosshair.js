@@ -1,6 +1,6 @@
 // A vertical line at the run in the tooltip, in every chart of the page with the same axis.
 
-import { at, find, same } from "./nearest.js";
+import { findAt, findNearest, findRun } from "./nearest.js";
 
 // The plugin of a chart. It calls `moved` with the chart and the new position on the axis; null without a run.
 export function makeCrosshair(moved) {
@@ -15,12 +15,12 @@ export function makeCrosshair(moved) {
     // After a zoom, or with other points of a long series, the same run has another place.
     afterUpdate(chart) {
       const place = chart.crosshair ?? null;
-      if (chart.shown) select(chart, same(chart, chart.shown));
-      else if (place !== null) select(chart, at(chart, place));
+      if (chart.shown) selectPoints(chart, findRun(chart, chart.shown));
+      else if (place !== null) selectPoints(chart, findAt(chart, place));
     },
     afterEvent(chart, args) {
       // Outside the chart area, where the labels of settings are, Chart.js would keep the previous tooltip.
-      if (!args.inChartArea && chart.pointer) select(chart, find(chart, chart.pointer));
+      if (!args.inChartArea && chart.pointer) selectPoints(chart, findNearest(chart, chart.pointer));
       const [active] = chart.getActiveElements();
       const entry = active && chart.data.datasets[active.datasetIndex].data[active.index];
       const place = entry?.x ?? null;
@@ -49,15 +49,15 @@ export function makeCrosshair(moved) {
 }
 
 // Makes a chart show the tooltip of a point, wherever an update moves it; nothing without a point.
-export function show(chart, entry) {
+export function showPoint(chart, entry) {
   chart.shown = entry?.run ?? null;
   chart.crosshair = entry?.x ?? null;
-  select(chart, chart.shown ? same(chart, chart.shown) : []);
+  selectPoints(chart, chart.shown ? findRun(chart, chart.shown) : []);
   chart.render();
 }
 
 // Makes a chart show the tooltip of some points, or no tooltip.
-export function select(chart, found) {
+export function selectPoints(chart, found) {
   const active = found.map(({ datasetIndex, index }) => ({ datasetIndex, index }));
   chart.setActiveElements(active);
   chart.tooltip.setActiveElements(active, found[0]?.element ?? { x: 0, y: 0 });

@@ -10,63 +10,63 @@ const FLAG = 11, DOT = 3; // free pixels around a flag and around a run
 const NARROW = 520;
 const ORDER = ["open", "accepted", "closed"];
 
-export function flagLabels(flags, along, theme) {
+export function buildFlagLabels(flags, along, theme) {
   return Object.fromEntries(flags.map((flag, index) => [`flag-${index}`, {
     type: "label",
-    display: ({ chart }) => places(chart, flags, along)[index] !== null,
+    display: ({ chart }) => getPlaces(chart, flags, along)[index] !== null,
     xValue: flag[along],
     yValue: flag.y,
-    content: ({ chart }) => text(chart, flag),
-    color: flag.standing === "open" ? tone(flag, theme) : theme.quiet,
+    content: ({ chart }) => formatLabel(chart, flag),
+    color: flag.standing === "open" ? chooseFlagColour(flag, theme) : theme.quiet,
     backgroundColor: theme.card, // it covers at most grid lines
     padding: { x: 3, y: 1 },
-    xAdjust: ({ chart }) => places(chart, flags, along)[index]?.aside ?? 0,
-    yAdjust: ({ chart }) => places(chart, flags, along)[index]?.shift ?? 0,
+    xAdjust: ({ chart }) => getPlaces(chart, flags, along)[index]?.aside ?? 0,
+    yAdjust: ({ chart }) => getPlaces(chart, flags, along)[index]?.shift ?? 0,
     font: { family: theme.font, size: 12, weight: flag.standing === "open" ? 600 : "normal" },
   }]));
 }
 
-export function tone(flag, theme) {
+export function chooseFlagColour(flag, theme) {
   return flag.direction === "regression" ? theme.worse : theme.better;
 }
 
-function text(chart, flag) {
+function formatLabel(chart, flag) {
   // On a phone, only the axis shows the unit, for lack of room. An axis in percent does not show it.
   const isOnAxis = chart.options.scales.y.title.text !== UNIT;
   return chart.width < NARROW && isOnAxis ? flag.label.split("\u00a0")[0] : flag.label;
 }
 
 // The offset of each label from its point; null without room. Called for each label, but computed once per layout.
-function places(chart, flags, along) {
+function getPlaces(chart, flags, along) {
   const { x, y } = chart.scales;
   if (!chart.chartArea) return flags.map(() => null); // not laid out yet
   const path = chart.data.datasets.find(({ id }) => id === "path")?.data;
   const of = [x.min, x.max, y.min, y.max, chart.width, chart.height, path];
   if (chart.labels?.of.every((value, index) => value === of[index])) return chart.labels.found;
-  const found = place(chart, flags, along);
+  const found = placeLabels(chart, flags, along);
   chart.labels = { of, found };
   return found;
 }
 
-function place(chart, flags, along) {
+function placeLabels(chart, flags, along) {
   const { x, y } = chart.scales;
   const area = chart.chartArea;
-  const obstacles = columns(chart, flags, along);
+  const obstacles = collectObstacles(chart, flags, along);
   const taken = [], found = flags.map(() => null);
   const order = [...flags.entries()].sort(([, one], [, other]) =>
     ORDER.indexOf(one.standing) - ORDER.indexOf(other.standing) || other.weight - one.weight);
   for (const [index, flag] of order) {
     if (flag[along] < x.min || flag[along] > x.max) continue;
-    const half = (text(chart, flag).length * LETTER_WIDTH + LABEL_MARGIN) / 2;
+    const half = (formatLabel(chart, flag).length * LETTER_WIDTH + LABEL_MARGIN) / 2;
     const [middleX, middleY] = [x.getPixelForValue(flag[along]), y.getPixelForValue(flag.y)];
     const away = flag.direction === "regression" ? -1 : 1;
-    for (const { aside, shift } of candidates(away, half)) {
+    for (const { aside, shift } of listOffsets(away, half)) {
       const box = {
         left: middleX + aside - half, right: middleX + aside + half,
         top: middleY + shift - LABEL_HEIGHT / 2, bottom: middleY + shift + LABEL_HEIGHT / 2,
       };
       if (box.left < area.left || box.right > area.right || box.top < area.top || box.bottom > area.bottom) continue;
-      if (taken.some((other) => meet(box, other)) || covers(box, obstacles)) continue;
+      if (taken.some((other) => doOverlap(box, other)) || coversObstacle(box, obstacles)) continue;
       taken.push(box);
       found[index] = { aside, shift };
       break;
@@ -76,14 +76,14 @@ function place(chart, flags, along) {
 }
 
 // The positions to try: first directly away from the new level, then to its sides, then on the other side of the level.
-function candidates(away, half) {
+function listOffsets(away, half) {
   const sides = [0, half + FLAG, -half - FLAG];
   const shifts = [away, -away].flatMap((direction) => STEPS.map((step) => direction * (GAP + step * LABEL_HEIGHT)));
   return shifts.flatMap((shift) => sides.map((aside) => ({ aside, shift })));
 }
 
 // The vertical extent of all drawings in each column of pixels: runs with their samples, lines between them, and flags.
-function columns(chart, flags, along) {
+function collectObstacles(chart, flags, along) {
   const { x, y } = chart.scales;
   const drawn = new Map();
   const add = (from, to, top, bottom) => {
@@ -100,7 +100,7 @@ function columns(chart, flags, along) {
       const point = [x.getPixelForValue(value), axis.getPixelForValue(level)];
       const [high, low] = [axis.getPixelForValue(run.high), axis.getPixelForValue(run.low)];
       add(point[0] - DOT, point[0] + DOT, high - DOT, low + DOT);
-      if (before && dataset.showLine !== false) segment(before, point, add);
+      if (before && dataset.showLine !== false) addSegment(before, point, add);
       before = point;
     }
   }
@@ -111,7 +111,7 @@ function columns(chart, flags, along) {
   return drawn;
 }
 
-function segment([fromX, fromY], [toX, toY], add) {
+function addSegment([fromX, fromY], [toX, toY], add) {
   const steps = Math.max(1, Math.ceil(toX - fromX));
   for (let step = 0; step < steps; step += 1) {
     const [one, other] = [step, step + 1].map((part) => fromY + ((toY - fromY) * part) / steps);
@@ -119,13 +119,13 @@ function segment([fromX, fromY], [toX, toY], add) {
   }
 }
 
-function covers(box, obstacles) {
+function coversObstacle(box, obstacles) {
   for (let column = Math.floor(box.left); column <= box.right; column += 1) {
     if (obstacles.get(column)?.some(([top, bottom]) => top < box.bottom && bottom > box.top)) return true;
   }
   return false;
 }
 
-function meet(one, other) {
+function doOverlap(one, other) {
   return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 }

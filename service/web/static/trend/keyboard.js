@@ -1,29 +1,29 @@
 // Controls the chart by keyboard: arrows move from run to run, Enter opens a run, C picks it, plus and minus zoom.
 
-import { show } from "./crosshair.js";
+import { showPoint } from "./crosshair.js";
 
 export function controlByKeys(canvas, { chart, tell, open, pick, reset }) {
   let last = null; // The run that a key has selected. Its index would change when a zoom replaces the points of a long series.
 
   // The run from which the keys go on: the one in the tooltip, whether the pointer or a key has chosen it.
-  const selected = () => chart().shown ?? last;
+  const getSelectedRun = () => chart().shown ?? last;
 
-  function runs() {
+  function listRuns() {
     const { datasets } = chart().data;
     return ["path", "gaps"].flatMap((id) => datasets.find((dataset) => dataset.id === id).data).sort((a, b) => a.x - b.x);
   }
 
   // The index of the selected run, or of the nearest one if the present points do not contain it. Without a selection,
   // the index before the first run in the window.
-  function place() {
-    const run = selected();
-    if (!run) return runs().findIndex(({ x }) => x >= chart().scales.x.min) - 1;
+  function findSelectedIndex() {
+    const run = getSelectedRun();
+    if (!run) return listRuns().findIndex(({ x }) => x >= chart().scales.x.min) - 1;
     const distance = (entry) => Math.abs(entry.run.x - run.x);
-    return runs().reduce((best, stop, index, stops) => (distance(stop) < distance(stops[best]) ? index : best), 0);
+    return listRuns().reduce((best, stop, index, stops) => (distance(stop) < distance(stops[best]) ? index : best), 0);
   }
 
-  function select(next) {
-    const stops = runs();
+  function selectRun(next) {
+    const stops = listRuns();
     if (!stops.length) return;
     const entry = stops[Math.max(0, Math.min(next, stops.length - 1))];
     last = entry.run;
@@ -32,27 +32,27 @@ export function controlByKeys(canvas, { chart, tell, open, pick, reset }) {
       const half = (max - min) / 2;
       chart().zoomScale("x", { min: entry.x - half, max: entry.x + half });
     }
-    show(chart(), entry);
+    showPoint(chart(), entry);
     tell(entry.run);
   }
 
-  function clear() {
+  function clearSelection() {
     last = null;
-    show(chart(), null);
+    showPoint(chart(), null);
   }
 
   const keys = {
-    ArrowRight: () => select(place() + 1),
-    ArrowLeft: () => select(selected() ? place() - 1 : Infinity),
-    Home: () => select(0),
-    End: () => select(Infinity),
-    Enter: () => open(selected()),
-    c: () => pick(selected()),
+    ArrowRight: () => selectRun(findSelectedIndex() + 1),
+    ArrowLeft: () => selectRun(getSelectedRun() ? findSelectedIndex() - 1 : Infinity),
+    Home: () => selectRun(0),
+    End: () => selectRun(Infinity),
+    Enter: () => open(getSelectedRun()),
+    c: () => pick(getSelectedRun()),
     "+": () => chart().zoom(1.5),
     "=": () => chart().zoom(1.5),
     "-": () => chart().zoom(1 / 1.5),
     0: reset,
-    Escape: () => { clear(); reset(); },
+    Escape: () => { clearSelection(); reset(); },
   };
 
   canvas.addEventListener("keydown", (event) => {
@@ -64,5 +64,5 @@ export function controlByKeys(canvas, { chart, tell, open, pick, reset }) {
     event.preventDefault();
     action();
   });
-  canvas.addEventListener("blur", clear);
+  canvas.addEventListener("blur", clearSelection);
 }

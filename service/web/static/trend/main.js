@@ -1,25 +1,25 @@
 // The trend chart of a series page: draws the server's document, and handles the controls around the chart.
 
 import { makeSmallMultiples, showRunAt } from "./small_multiples.js";
-import { buildConfiguration, points } from "./config.js";
+import { buildConfiguration, listPoints } from "./config.js";
 import { prepareOverlayForm } from "./overlay.js";
 import { prepareCopyButton } from "./copy.js";
 import { controlByKeys } from "./keyboard.js";
-import { register } from "./nearest.js";
+import { registerMode } from "./nearest.js";
 import { makePicker } from "./picker.js";
-import { shares } from "./share.js";
-import { describe, headline } from "./text.js";
-import { theme } from "./theme.js";
-import { unpack } from "./unpack.js";
+import { convertToShares } from "./share.js";
+import { describeRun, formatHeadline } from "./text.js";
+import { readTheme } from "./theme.js";
+import { unpackDocument } from "./unpack.js";
 
 const PATIENCE = 150; // milliseconds without movement before the points of a window are requested
 
 const { Chart } = globalThis;
-register(Chart.Interaction);
+registerMode(Chart.Interaction);
 const root = document.querySelector("[data-trend]");
 const canvas = root.querySelector("canvas");
-const document_of = (element) => unpack(JSON.parse(element.textContent), globalThis.commitsOfCharts);
-let document_ = document_of(root.querySelector("script[type='application/json']"));
+const readDocument = (element) => unpackDocument(JSON.parse(element.textContent), globalThis.commitsOfCharts);
+let document_ = readDocument(root.querySelector("script[type='application/json']"));
 const reading = root.querySelector("[data-reading]");
 const address = new URL(location.href);
 const view = {
@@ -29,35 +29,35 @@ const view = {
   as: document_.others.length ? ["values", "apart"].find((way) => way === address.searchParams.get("as")) ?? "share" : "values",
 };
 // A logarithmic axis cannot show zero, neither of this series nor of one that is drawn in the same chart.
-const logarithmic = () => document_.logarithmic && (view.as === "apart" || document_.others.every((other) => other.logarithmic));
-const possible = () => ({ ...view, scale: logarithmic() ? view.scale : "linear" });
-const drawn = (laidOut) => {
+const canBeLogarithmic = () => document_.logarithmic && (view.as === "apart" || document_.others.every((other) => other.logarithmic));
+const getPossibleView = () => ({ ...view, scale: canBeLogarithmic() ? view.scale : "linear" });
+const getDrawnDocument = (laidOut) => {
   if (view.as === "apart") return { ...laidOut, others: [] };
-  return view.as === "share" ? shares(laidOut) : laidOut;
+  return view.as === "share" ? convertToShares(laidOut) : laidOut;
 };
 
 const ZOOM = ["from", "to"];
 const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
 
-const open = (run) => { if (run?.url) location.assign(run.url); };
+const openRun = (run) => { if (run?.url) location.assign(run.url); };
 const picks = makePicker(root);
 const actions = {
-  choose: (run) => (picks.active() ? picks.pick(run) : open(run)),
-  pointed: (from, place) => others(from).forEach((other) => showRunAt(other, place)),
-  moved: ({ chart: from }) => follow(from),
-  unlabelled: tellUnlabelled,
+  choose: (run) => (picks.active() ? picks.pick(run) : openRun(run)),
+  pointed: (from, place) => listOtherCharts(from).forEach((other) => showRunAt(other, place)),
+  moved: ({ chart: from }) => applyZoom(from),
+  unlabelled: showUnlabelledCount,
 };
 const below = makeSmallMultiples(root, actions);
 let chart, waiting, following = false;
 
-function others(from) { return [chart, ...below.charts()].filter((other) => other && other !== from); }
+function listOtherCharts(from) { return [chart, ...below.charts()].filter((other) => other && other !== from); }
 
 // Applies the zoom of one chart to all charts.
-function follow(from) {
+function applyZoom(from) {
   if (following) return;
   following = true;
   const { min, max } = from.scales.x;
-  for (const other of others(from)) {
+  for (const other of listOtherCharts(from)) {
     if (from.isZoomedOrPanned()) other.zoomScale("x", { min, max }, "none");
     else other.resetZoom("none");
   }
@@ -66,39 +66,39 @@ function follow(from) {
 }
 
 // Says in the legend how many configuration changes of the window have no label.
-function tellUnlabelled(count) {
+function showUnlabelledCount(count) {
   const note = root.querySelector("[data-unlabelled]");
   if (note) note.textContent = count ? ` (${count} without a label, for lack of room: point at the lines, or zoom in)` : "";
 }
 
-function draw() {
+function drawChart() {
   chart?.destroy();
-  Chart.defaults.font.family = theme().font;
+  Chart.defaults.font.family = readTheme().font;
   Chart.defaults.locale = "en";
-  const shown = possible();
-  chart = new Chart(canvas, buildConfiguration(drawn(document_), shown, theme(), actions));
-  below.draw(document_, shown, theme());
+  const shown = getPossibleView();
+  chart = new Chart(canvas, buildConfiguration(getDrawnDocument(document_), shown, readTheme(), actions));
+  below.draw(document_, shown, readTheme());
   for (const part of root.querySelectorAll("[data-shown]")) part.hidden = view.as !== part.dataset.shown;
   for (const button of root.querySelectorAll("[data-set]")) {
     button.setAttribute("aria-pressed", String(shown[button.dataset.set] === button.value));
     if (button.value === "log") {
-      button.disabled = !logarithmic();
+      button.disabled = !canBeLogarithmic();
       button.title = button.disabled ? "A logarithmic axis cannot show zero" : "";
     }
   }
 }
 
-function reset() { chart.resetZoom(); follow(chart); }
+function resetZoom() { chart.resetZoom(); applyZoom(chart); }
 
 function zoomTo([min, max]) {
   if (Number.isFinite(min) && Number.isFinite(max) && min < max) chart.zoomScale("x", { min, max });
-  follow(chart);
+  applyZoom(chart);
 }
 
-function remember() {
+function storeView() {
   // The view is part of the address, so that a link to it can be shared.
   const usual = document_.others.length ? "share" : "values";
-  for (const [key, value, plain] of [["x", view.by, "commit"], ["y", possible().scale, "linear"], ["as", view.as, usual]]) {
+  for (const [key, value, plain] of [["x", view.by, "commit"], ["y", getPossibleView().scale, "linear"], ["as", view.as, usual]]) {
     if (value === plain) address.searchParams.delete(key);
     else address.searchParams.set(key, value);
   }
@@ -115,16 +115,16 @@ function remember() {
 function requestWindow() {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
-    remember();
+    storeView();
     if (!document_.thinned) return;
     const { min, max } = chart.scales.x;
     const found = await fetchDocument(chart.isZoomedOrPanned() ? { from: min, to: max, x: view.by } : {});
     if (!found || chart.scales.x.min !== min || chart.scales.x.max !== max) return;
-    const laid = points(drawn(found), view.by);
+    const laid = listPoints(getDrawnDocument(found), view.by);
     for (const dataset of chart.data.datasets) if (laid[dataset.id]) dataset.data = laid[dataset.id];
     chart.update("none");
     for (const [index, other] of below.charts().entries()) {
-      other.data.datasets.find(({ id }) => id === "path").data = points({ ...found, ...found.others[index], beside: [], others: [] }, view.by).path;
+      other.data.datasets.find(({ id }) => id === "path").data = listPoints({ ...found, ...found.others[index], beside: [], others: [] }, view.by).path;
       other.update("none");
     }
   }, PATIENCE);
@@ -150,9 +150,9 @@ document.addEventListener("faultwatch:changed", async () => {
   const { min, max } = chart.scales.x;
   const zoomed = chart.isZoomedOrPanned();
   document_ = found;
-  draw();
+  drawChart();
   if (zoomed) chart.zoomScale("x", { min, max });
-  follow(chart);
+  applyZoom(chart);
 });
 
 for (const button of root.querySelectorAll("[data-set]")) {
@@ -161,25 +161,25 @@ for (const button of root.querySelectorAll("[data-set]")) {
     const { min, max } = chart.scales.x;
     const window_ = chart.isZoomedOrPanned() && button.dataset.set !== "by" ? [min, max] : [];
     view[button.dataset.set] = button.value;
-    draw();
+    drawChart();
     zoomTo(window_);
-    remember();
+    storeView();
   });
 }
-root.querySelector("[data-reset]").addEventListener("click", reset);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+root.querySelector("[data-reset]").addEventListener("click", resetZoom);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawChart);
 controlByKeys(canvas, {
   chart: () => chart,
-  open,
+  open: openRun,
   pick: picks.pick,
-  reset,
-  tell: (run) => { reading.textContent = [headline(run), ...("y" in run ? describe(run, drawn(document_).unit, { host: document_.host }) : [run.text])].join(" · "); },
+  reset: resetZoom,
+  tell: (run) => { reading.textContent = [formatHeadline(run), ...("y" in run ? describeRun(run, getDrawnDocument(document_).unit, { host: document_.host }) : [run.text])].join(" · "); },
 });
-draw();
+drawChart();
 zoomTo(zoomed);
 requestWindow();
 prepareCopyButton(root, canvas, () => {
-  const { text, ...colours } = theme();
+  const { text, ...colours } = readTheme();
   const { title, place } = root.dataset;
   const others = view.as === "apart" ? [] : document_.others;
   return [

@@ -5,7 +5,7 @@ import { shorten } from "./text.js";
 // Returns a function that picks a run, and one that tells whether a click on a run picks it instead of opening it.
 export function makePicker(root) {
   const button = root.querySelector("[data-pick]");
-  const told = root.querySelector("[data-picked]");
+  const message = root.querySelector("[data-picked]");
   let on = false, first = null;
   if (!button) return { active: () => false, pick: () => {} }; // a page without a service has no runs to compare
 
@@ -13,8 +13,8 @@ export function makePicker(root) {
     on = active;
     first = null;
     button.setAttribute("aria-pressed", String(on));
-    told.hidden = !on;
-    told.textContent = on ? "Pick the first of two runs." : "";
+    message.hidden = !on;
+    message.textContent = on ? "Pick the first of two runs." : "";
   }
 
   function pick(run) {
@@ -22,7 +22,7 @@ export function makePicker(root) {
     if (!on) set(true);
     if (!first || first.url === run.url) {
       first = run;
-      told.textContent = `Picked ${run.commit} ${shorten(run.title, 60)}, ${run.text}. Pick the other run.`;
+      message.textContent = `Picked ${run.commit} ${shorten(run.title, 60)}, ${run.text}. Pick the other run.`;
       return;
     }
     const [base, head] = [first, run].sort((one, other) => one.x - other.x).map((one) => one.url.split("/").pop());

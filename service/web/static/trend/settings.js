@@ -7,8 +7,8 @@ const NARROW = 520;
 const ROWS = [-24, -46]; // positions of the labels, in pixels above the chart's area
 const REACH = 6; // pixels beside a line within which the pointer hits it
 
-export function settingLines(lines, along, theme, { small }) {
-  const labelOf = (chart, index) => (small ? null : labelled(chart, lines, along)[index]);
+export function buildSettingLines(lines, along, theme, { small }) {
+  const getLabel = (chart, index) => (small ? null : getLabels(chart, lines, along)[index]);
   return Object.fromEntries(lines.map((line, index) => [`config-${index}`, {
     type: "line",
     display: ({ chart }) => isInside(chart, line[along]), // its label is above the area, so the area does not clip it
@@ -19,10 +19,10 @@ export function settingLines(lines, along, theme, { small }) {
     borderDash: [5, 4],
     settings: line.settings,
     label: {
-      display: ({ chart }) => Boolean(labelOf(chart, index)),
-      content: ({ chart }) => labelOf(chart, index)?.text ?? line.short,
+      display: ({ chart }) => Boolean(getLabel(chart, index)),
+      content: ({ chart }) => getLabel(chart, index)?.text ?? line.short,
       position: "start",
-      yAdjust: ({ chart }) => labelOf(chart, index)?.middle ?? 0,
+      yAdjust: ({ chart }) => getLabel(chart, index)?.middle ?? 0,
       textAlign: "start",
       backgroundColor: theme.card,
       color: theme.text,
@@ -36,26 +36,26 @@ export function settingLines(lines, along, theme, { small }) {
 }
 
 // The line under the pointer, hit on the line or on its label; undefined without one.
-export function lineAt(chart, { x, y }) {
+export function findLineAt(chart, { x, y }) {
   const { lines, along, small } = chart.options.plugins.run;
-  const told = lines.map((line) => ({ ...line, at: line[along] }));
+  const positionedLines = lines.map((line) => ({ ...line, at: line[along] }));
   const { top } = chart.chartArea;
   if (y < top) {
     if (small) return undefined;
     const isIn = (box) => box && x >= box.left && x <= box.right && Math.abs(y - top - box.middle - LABEL_HEIGHT / 2) <= LABEL_HEIGHT / 2;
-    return told[labelled(chart, lines, along).findIndex(isIn)];
+    return positionedLines[getLabels(chart, lines, along).findIndex(isIn)];
   }
-  const reached = told.filter((line) => Math.abs(chart.scales.x.getPixelForValue(line.at) - x) <= REACH);
-  return reached.sort((one, other) => distance(chart, one, x) - distance(chart, other, x))[0];
+  const reached = positionedLines.filter((line) => Math.abs(chart.scales.x.getPixelForValue(line.at) - x) <= REACH);
+  return reached.sort((one, other) => measureDistance(chart, one, x) - measureDistance(chart, other, x))[0];
 }
 
 // A plugin that tells after each drawing how many lines in the window have no label.
-export function makeCounter(tell) {
+export function makeUnlabelledCounter(tell) {
   return {
     id: "unlabelled",
     afterRender(chart) {
       const { lines, along } = chart.options.plugins.run;
-      const boxes = labelled(chart, lines, along);
+      const boxes = getLabels(chart, lines, along);
       tell(lines.filter((line, index) => isInside(chart, line[along]) && !boxes[index]).length);
     },
   };
@@ -63,7 +63,7 @@ export function makeCounter(tell) {
 
 // The text and the position of each line's label above the area, so that labels do not overlap; null without room. The
 // tooltip of the line still lists its settings. Called for each label, but computed once per layout.
-function labelled(chart, lines, along) {
+function getLabels(chart, lines, along) {
   if (!chart.chartArea) return []; // not laid out yet
   const { left, right } = chart.chartArea;
   const of = [chart.scales.x.min, chart.scales.x.max, left, right, along];
@@ -103,6 +103,6 @@ function isInside({ scales: { x } }, value) {
   return value >= x.min && value <= x.max;
 }
 
-function distance(chart, line, x) {
+function measureDistance(chart, line, x) {
   return Math.abs(chart.scales.x.getPixelForValue(line.at) - x);
 }

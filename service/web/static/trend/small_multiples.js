@@ -1,8 +1,8 @@
 // Charts of several series of a case, one above the other, with the same runs, a common axis, crosshair and zoom.
 
 import { buildConfiguration } from "./config.js";
-import { select } from "./crosshair.js";
-import { at } from "./nearest.js";
+import { selectPoints } from "./crosshair.js";
+import { findAt } from "./nearest.js";
 
 const { Chart } = globalThis;
 
@@ -39,6 +39,6 @@ export function makeSmallMultiples(root, actions) {
 // Shows the run at a position of the axis in a chart, because the pointer is there in another chart; null shows no run.
 export function showRunAt(chart, value) {
   chart.crosshair = value;
-  select(chart, value === null ? [] : at(chart, value));
+  selectPoints(chart, value === null ? [] : findAt(chart, value));
   chart.render();
 }

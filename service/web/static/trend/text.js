@@ -3,23 +3,23 @@
 const MOST_SETTINGS = 4, MOST_POINTED = 12;
 
 // The commit's hash and title. The title of an imported commit may contain the hash, which is then not repeated.
-export function headline(run, letters = 68) {
+export function formatHeadline(run, letters = 68) {
   const isNamed = run.title && ![run.commit.slice(0, 7), "(imported;"].some((start) => run.title.startsWith(start));
   return isNamed ? shorten(`${run.commit}  ${run.title}`, letters) : run.commit;
 }
 
 // The number of letters that fit into a line of a chart's tooltip.
-export function lettersIn(chart) {
+export function countLetters(chart) {
   return Math.min(90, Math.floor(chart.width / 7) - 6);
 }
 
 // The tooltip of a run: when and where it was committed and measured, its level, the change from the previous run, and
 // the changed settings, of which more are listed if the pointer is on their line.
-export function describe(run, unit, { host = "", flag = null, settings = [], pointed = false, letters = 90 } = {}) {
+export function describeRun(run, unit, { host = "", flag = null, settings = [], pointed = false, letters = 90 } = {}) {
   const lines = [[new Date(run.t).toLocaleDateString(undefined, { dateStyle: "medium" }), host].filter(Boolean).join(", on ")];
   lines.push(run.text);
   if (run.low !== run.high) {
-    lines.push(`${written(run.low)} – ${written(run.high)} ${unit} over ${run.n} samples`);
+    lines.push(`${formatNumber(run.low)} – ${formatNumber(run.high)} ${unit} over ${run.n} samples`);
   } else if (run.n > 1) {
     lines.push(`the same in all ${run.n} samples`);
   }
@@ -32,7 +32,7 @@ export function describe(run, unit, { host = "", flag = null, settings = [], poi
 }
 
 // Writes numbers as the pages do: counts in full, everything else with three significant digits.
-export function written(value) {
+export function formatNumber(value) {
   return value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 });
 }
 

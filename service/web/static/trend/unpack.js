@@ -1,11 +1,11 @@
 // Unpacks the runs in the chart document of a published site: see service/publishing/chart_data.py.
 
 // The document as the service writes it; without the commits of the site, it is not packed.
-export function unpack(document_, commits) {
-  return commits ? { ...document_, path: runs(document_.path, commits), beside: runs(document_.beside, commits) } : document_;
+export function unpackDocument(document_, commits) {
+  return commits ? { ...document_, path: unpackRuns(document_.path, commits), beside: unpackRuns(document_.beside, commits) } : document_;
 }
 
-function runs({ n_runs, at, ...columns }, commits) {
+function unpackRuns({ n_runs, at, ...columns }, commits) {
   const field = (column, run) => (Array.isArray(column) ? column[run] : column?.of ? column.of[column.at[run]] : column);
   return Array.from({ length: n_runs }, (_, run) => {
     const own = Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, field(column, run)]));

@@ -16,7 +16,7 @@ export function buildVerticalScale(unit, id, whole, scale, theme, aligned) {
     bounds: "data",
     afterFit: (axis) => { if (aligned) axis.width = ALIGNED; },
     afterDataLimits: (axis) => setLimits(axis, log),
-    afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, whole).map((value) => ({ value })); },
+    afterBuildTicks: (axis) => { axis.ticks = chooseTicks(axis, log, whole).map((value) => ({ value })); },
     grid: { color: theme.line, drawOnChartArea: id === "y" },
     border: { display: false },
     title: { display: true, text: unit, color: theme.quiet },
@@ -56,12 +56,12 @@ function setLimits(axis, log) {
   }
 }
 
-function ticks(axis, log, whole) {
-  return log && axis.max / axis.min > 10 ? decades(axis) : evenly(axis, whole);
+function chooseTicks(axis, log, whole) {
+  return log && axis.max / axis.min > 10 ? listDecades(axis) : listEvenTicks(axis, whole);
 }
 
 // Ticks at 1, 2 and 5 times each power of ten.
-function decades(axis) {
+function listDecades(axis) {
   const found = [];
   for (let power = Math.floor(Math.log10(axis.min)); 10 ** power <= axis.max; power += 1) {
     found.push(...[1, 2, 5].map((factor) => factor * 10 ** power));
@@ -70,7 +70,7 @@ function decades(axis) {
 }
 
 // Ticks at equal distances. The margin below values that are not negative gets no negative ticks.
-function evenly(axis, whole) {
+function listEvenTicks(axis, whole) {
   const rough = (axis.max - axis.min) / Math.max(2, Math.floor(axis.height / PIXELS_A_TICK));
   const power = 10 ** Math.floor(Math.log10(rough));
   const nice = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
