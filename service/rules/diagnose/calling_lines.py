@@ -33,6 +33,9 @@ _MIN_LOCAL_SHARE = 0.9
 allocator itself would act on all of its callers."""
 _MIN_CHANGED_SHARE = 0.05
 """A changed line is named only if it has at least this share of the difference."""
+_MIN_CHANGED_FAULTS = 3
+"""A changed line is named only if it has at least this many faults of the difference, or half of a smaller one: which
+line is the first to touch a page also depends on what lies on it."""
 _MIN_INNER_SHARE = 0.5
 """Of the changed lines that call one another, the innermost is named that has at least this share of the growth."""
 _MAX_UNKNOWN_SHARE = 0.1
@@ -77,7 +80,7 @@ def find_changed_place(
     growth
         The whole difference in faults.
     """
-    least = max(1, _MIN_CHANGED_SHARE * abs(growth))
+    least = max(_MIN_CHANGED_SHARE * abs(growth), min(_MIN_CHANGED_FAULTS, abs(growth) / 2), 1)
     sign = -1 if growth < 0 else 1  # The growths below count as positive if they are in the direction of the whole.
 
     def is_named(place: FunctionLine) -> bool:
