@@ -56,7 +56,7 @@ def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) ->
     culprits = [1, 2, 500, 999, 1000, *(random_.randint(1, COMMITS) for _ in range(95))]
     question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS))
     clean = [_lead_exact(question, culprit, frozenset()) for culprit in steps(culprits, "exact searches")]
-    reused = sum(isinstance(exact_search.search_exact(question, run.seen), Measure) for run in clean)
+    reused = sum(isinstance(exact_search.search_exact_metric(question, run.seen), Measure) for run in clean)
     peers = [git.bisect(culprit, lambda place, culprit=culprit: float(place >= culprit)) for culprit in culprits[:20]]
     broken = []
     peers_broken = []
@@ -123,7 +123,7 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
     """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
     while not isinstance(
-        answer := culprit_proof.choose_next_proof(question, exact_search.search_exact(question, seen), seen),
+        answer := culprit_proof.choose_next_proof(question, exact_search.search_exact_metric(question, seen), seen),
         Found | Refused,
     ):
         interleaved = uuid.uuid4() if isinstance(answer, Prove) else None
@@ -210,7 +210,7 @@ def _oracle(seed: int) -> tuple[int, Callable[[int], float]]:
 def _lead_noisy(question: Question, seed: int, stored: int) -> _Run:
     culprit, measure = _oracle(seed)
     seen = [Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(stored)]
-    while isinstance(answer := noisy_search.search_noisy(question, seen), Measure) and len(seen) < 2000:
+    while isinstance(answer := noisy_search.search_noisy_metric(question, seen), Measure) and len(seen) < 2000:
         seen += [Observation(commit=commit, value=measure(int(commit))) for commit in answer.commits]
     found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]
     return _Run(seen, found, 2 * stored)
@@ -229,7 +229,7 @@ def _shown_where_to_look(question: Question, seed: int) -> _Run:
         nonlocal answer
         value = measure(place)
         seen.append(Observation(commit=str(place), value=value))
-        answer = noisy_search.search_noisy(question, seen) if len(seen) > 20 else None
+        answer = noisy_search.search_noisy_metric(question, seen) if len(seen) > 20 else None
         if isinstance(answer, Found):
             raise StopIteration
         return value

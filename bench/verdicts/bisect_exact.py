@@ -43,7 +43,7 @@ def lead(question: Question, measure: Callable[[str], int | None], slots: int = 
     """Lead a search to its end."""
     seen: list[Observation] = []
     most = 4 * len(question.commits) + 8
-    while isinstance(answer := exact_search.search_exact(question, seen, slots), Measure) and len(seen) < most:
+    while isinstance(answer := exact_search.search_exact_metric(question, seen, slots), Measure) and len(seen) < most:
         seen += [Observation(commit=commit, value=measure(commit)) for commit in answer.commits]
         if not answer.commits:
             break

@@ -44,7 +44,8 @@ def lead(commits: int, measure: Callable[[int, int], float]) -> Led:
     question = Question(good="0", bad=str(commits), commits=nodes, exact=False)
     seen: list[Observation] = []
     while (
-        isinstance(answer := noisy_search.search_noisy(question, seen), Measure) and len(seen) <= noisy_search.MAX_RUNS
+        isinstance(answer := noisy_search.search_noisy_metric(question, seen), Measure)
+        and len(seen) <= noisy_search.MAX_RUNS
     ):
         seen += [Observation(commit=commit, value=measure(int(commit), len(seen))) for commit in answer.commits]
     return Led(answer, len(seen))

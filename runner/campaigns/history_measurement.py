@@ -206,10 +206,10 @@ class HistoryMeasurement(Struct, frozen=True):
 
     def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
         """Send the waiting reports; record in the summary how many still wait, and why others were refused."""
-        if self.spool.list_waiting():
+        if self.spool.list_waiting_reports():
             outbox.deliver(at_once=True)
         summary.n_waiting, summary.error = outbox.waiting, outbox.error
-        summary.waiting_before = len(self.spool.list_waiting()) - outbox.waiting
+        summary.waiting_before = len(self.spool.list_waiting_reports()) - outbox.waiting
         summary.refusals = outbox.refusals
         return summary
 

@@ -1,6 +1,7 @@
 """``faultwatch import``: store measurements of other tools."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from runner.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from runner.contract.report import Ref
+    from runner.importing import ImportDefaults, ImportedRun
     from runner.subject.repository import Repository
 
 REPORTS_PER_REQUEST = 500
@@ -85,14 +87,7 @@ def command(
     each run is stored once. A file or a folder is imported completely or not at all.
     See the guide “Importing the results of other tools”.
     """
-    from runner.importing import (
-        ImportDefaults,
-        ImportedRun,
-        make_reports,
-        read_file,
-        read_folder,
-        refuse_too_many_runs,
-    )
+    from runner.importing import ImportDefaults, make_reports
     from runner.importing.direction import parse_directions
     from runner.importing.formats.csv_columns import parse_column_map
     from runner.importing.imported_run import parse_time
@@ -113,7 +108,32 @@ def command(
         better=parse_directions(better),
         find_commit=commit_finder.find,
     )
-    # Read the files.
+    # Read the files, and send the reports.
+    imported_runs, omission_reasons = _read_files(files, defaults)
+    reports = make_reports(imported_runs, defaults)
+    unjudged_metrics = sorted({title for imported_run in imported_runs for title in imported_run.not_judged})
+    with connect_to_service(settings) as service:
+        document = _send_reports(service, reports, len(imported_runs), commit_finder)
+    # Print the result.
+    if as_json:
+        print_json({**document, "left_out": omission_reasons, "not_judged": unjudged_metrics})
+        return
+    _print_summary(document, len(reports), len(imported_runs))
+    if omission_reasons:
+        click.echo(
+            f"files skipped because they are unreadable or not in an accepted format: {_join_names(omission_reasons)}"
+        )
+    if unjudged_metrics:
+        click.echo(
+            "stored, but not judged, because nothing says which direction is an improvement: "
+            f"{_join_names(unjudged_metrics)}; pass --better METRIC=lower or --better METRIC=higher"
+        )
+
+
+def _read_files(files: Sequence[Path], defaults: "ImportDefaults") -> "tuple[list[ImportedRun], list[str]]":
+    """Read files and folders; return their runs, and why files of folders are left out."""
+    from runner.importing import read_file, read_folder, refuse_too_many_runs
+
     imported_runs: list[ImportedRun] = []
     omission_reasons: list[str] = []
     with show_activity("reading") as activity:
@@ -128,18 +148,13 @@ def command(
                 imported_runs += read_file(file, defaults)
             refuse_too_many_runs(len(imported_runs), str(file))
             activity.advance()
-    # Send the reports.
-    reports = make_reports(imported_runs, defaults)
-    unjudged_metrics = sorted({title for imported_run in imported_runs for title in imported_run.not_judged})
-    with connect_to_service(settings) as service:
-        document = _send_reports(service, reports, len(imported_runs), commit_finder)
-    # Print the result.
-    if as_json:
-        print_json({**document, "left_out": omission_reasons, "not_judged": unjudged_metrics})
-        return
+    return imported_runs, omission_reasons
+
+
+def _print_summary(document: Mapping[str, float], n_runs: int, n_records: int) -> None:
+    """Print how many runs are stored, and how many conflict with stored runs."""
     from runner.contract.number_text import format_count
 
-    n_runs, n_records = len(reports), len(imported_runs)
     click.echo(
         f"{format_count(n_runs, 'run')} from {format_count(n_records, 'record')}: {document['created']} stored, "
         f"{document['already_stored']} already stored, in {document['seconds']:.1f} s"
@@ -149,15 +164,6 @@ def command(
         click.echo(
             f"{n_conflicting} {'was' if n_conflicting == 1 else 'were'} not stored, because different results for the "
             f"same {'run' if n_conflicting == 1 else 'runs'} are already stored"
-        )
-    if omission_reasons:
-        click.echo(
-            f"files skipped because they are unreadable or not in an accepted format: {_join_names(omission_reasons)}"
-        )
-    if unjudged_metrics:
-        click.echo(
-            "stored, but not judged, because nothing says which direction is an improvement: "
-            f"{_join_names(unjudged_metrics)}; pass --better METRIC=lower or --better METRIC=higher"
         )
 
 

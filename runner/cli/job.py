@@ -17,6 +17,7 @@ from runner.cli.options import (
 )
 from runner.cli.result_output import output_result, print_json
 from runner.cli.terminal import print_message
+from runner.contract.number_text import format_count
 from runner.settings import load_settings
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def show_jobs(jobs: "Sequence[Job]", empty_text: str = "") -> None:
         runs_left = f"about {job.runs_left} to go" if job.runs_left is not None else ""
         parts = (
             f"{question.subject} {question.case}",
-            f"{len(job.runs)} run{'s' if len(job.runs) != 1 else ''}",
+            format_count(len(job.runs), "run"),
             runs_left,
             job.sentence,
         )

@@ -145,7 +145,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     columns = {
         CATALOGUE[name].column: (f"region:{name}", name)  # the metric of the region comes first, if there is one
         for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
-        if any(_format_short(report, (f"region:{name}", name)) for report in reports)
+        if any(_format_short_metric(report, (f"region:{name}", name)) for report in reports)
     }
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     for name in differing_parameters:
@@ -154,7 +154,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for report in reports:
         point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing_parameters]
-        table.add_row(*point, *(_format_short(report, names) for names in columns.values()))
+        table.add_row(*point, *(_format_short_metric(report, names) for names in columns.values()))
     _print_title(console, reports, differing_parameters)
     # If the table is too wide, let the terminal wrap its lines instead of cutting digits.
     table_width = make_console(width=_UNLIMITED_WIDTH).measure(table).maximum
@@ -219,7 +219,7 @@ def _format_cell(report: Report, name: str) -> str:
     return f"~{text}" if is_estimated else text
 
 
-def _format_short(report: Report, names: Sequence[str]) -> str:
+def _format_short_metric(report: Report, names: Sequence[str]) -> str:
     """Format the first available metric: a count in full, others as their median; empty if there is none."""
     name = next((name for name in names if report.list_values(name)), None)
     if name is None:

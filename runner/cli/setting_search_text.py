@@ -11,7 +11,7 @@ from runner.cli.arguments import build_model
 from runner.cli.formatting import format_quantity
 from runner.contract.commit_search import NothingToFind
 from runner.contract.level import compute_median
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from runner.contract.report import Outcome, Report
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
 from runner.contract.word_list import join_words
@@ -84,7 +84,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
         The metric that moved.
     """
     if isinstance(search.answer, NothingToFind):
-        remark = capitalize_first(difference.unsearched_remark)
+        remark = capitalize_first_letter(difference.unsearched_remark)
         return [f"{search.answer.sentence} {remark}." if remark else search.answer.sentence]
     if not isinstance(search.answer, FoundSettings):
         return []

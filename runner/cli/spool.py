@@ -23,9 +23,9 @@ def command(flush: bool, as_json: bool) -> None:
     settings = load_settings()
     spool = Spool(settings.spool)
     problem, has_refused = "", False
-    if flush and spool.list_waiting():
+    if flush and spool.list_waiting_reports():
         problem, has_refused = _flush_spool(settings, spool)
-    waiting_documents = [_summarise_document(file) for file in spool.list_waiting()]
+    waiting_documents = [_summarise_document(file) for file in spool.list_waiting_reports()]
     refused_documents = [
         _summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused_reports()
     ]

@@ -68,7 +68,7 @@ def format_signed_number(value: Number) -> str:
     return _add_sign(value, format_number(value))
 
 
-def capitalize_first(sentence: str) -> str:
+def capitalize_first_letter(sentence: str) -> str:
     """Return a sentence with a capital first letter; unlike ``str.capitalize``, leave all other letters as they are."""
     return f"{sentence[:1].upper()}{sentence[1:]}"
 

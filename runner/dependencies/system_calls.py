@@ -79,7 +79,7 @@ def _encode_call(
     return action | folder << 4 | name << 7 | flags << 10
 
 
-def _encode_each(names: str, code: int) -> dict[str, int]:
+def _encode_calls(names: str, code: int) -> dict[str, int]:
     """Return the same code for each call; ``names`` are separated by spaces."""
     return dict.fromkeys(names.split(), code)
 
@@ -87,39 +87,39 @@ def _encode_each(names: str, code: int) -> dict[str, int]:
 FOLLOWED_CALLS: Mapping[str, int] = {
     "open": _encode_call(Action.OPEN, name=0, flags=1),
     "openat": _encode_call(Action.OPEN, 0, 1, 2),
-    **_encode_each("stat stat64 access chdir statfs statfs64 uselib", _encode_call(Action.STATE, name=0)),
-    **_encode_each("lstat lstat64 readlink", _encode_call(Action.NAME_STATE, name=0)),
+    **_encode_calls("stat stat64 access chdir statfs statfs64 uselib", _encode_call(Action.STATE, name=0)),
+    **_encode_calls("lstat lstat64 readlink", _encode_call(Action.NAME_STATE, name=0)),
     "readlinkat": _encode_call(Action.NAME_STATE, 0, 1),
-    **_encode_each("newfstatat fstatat64 faccessat2", _encode_call(Action.STATE, 0, 1, 3)),
+    **_encode_calls("newfstatat fstatat64 faccessat2", _encode_call(Action.STATE, 0, 1, 3)),
     "statx": _encode_call(Action.STATE, 0, 1, 2),
     "faccessat": _encode_call(Action.STATE, 0, 1),
     "name_to_handle_at": _encode_call(Action.STATE, 0, 1),
     "inotify_add_watch": _encode_call(Action.STATE, name=1),
     "fstat": _encode_call(Action.DESCRIPTOR, 0),
-    **_encode_each("getdents getdents64", _encode_call(Action.LIST, 0)),
-    **_encode_each("getxattr lgetxattr listxattr llistxattr", _encode_call(Action.ATTRIBUTES, name=0)),
-    **_encode_each("fgetxattr flistxattr", _encode_call(Action.ATTRIBUTES, 0)),
-    **_encode_each("mkdir mknod creat", _encode_call(Action.MAKE, name=0)),
-    **_encode_each("mkdirat mknodat", _encode_call(Action.MAKE, 0, 1)),
+    **_encode_calls("getdents getdents64", _encode_call(Action.LIST, 0)),
+    **_encode_calls("getxattr lgetxattr listxattr llistxattr", _encode_call(Action.ATTRIBUTES, name=0)),
+    **_encode_calls("fgetxattr flistxattr", _encode_call(Action.ATTRIBUTES, 0)),
+    **_encode_calls("mkdir mknod creat", _encode_call(Action.MAKE, name=0)),
+    **_encode_calls("mkdirat mknodat", _encode_call(Action.MAKE, 0, 1)),
     "symlink": _encode_call(Action.MAKE, name=1),
     "symlinkat": _encode_call(Action.MAKE, 1, 2),
     "link": _encode_call(Action.LINK, name=0),
     "linkat": _encode_call(Action.LINK, 0, 1),
     "rename": _encode_call(Action.RENAME, name=0),
-    **_encode_each("renameat renameat2", _encode_call(Action.RENAME, 0, 1)),
-    **_encode_each(
+    **_encode_calls("renameat renameat2", _encode_call(Action.RENAME, 0, 1)),
+    **_encode_calls(
         "unlink rmdir chmod chown lchown truncate truncate64 utime utimes setxattr lsetxattr removexattr lremovexattr",
         _encode_call(Action.CHANGE, name=0),
     ),
-    **_encode_each("unlinkat fchmodat fchmodat2 fchownat futimesat utimensat", _encode_call(Action.CHANGE, 0, 1)),
-    **_encode_each("fchmod fchown fsetxattr fremovexattr", _encode_call(Action.CHANGE, 0)),
+    **_encode_calls("unlinkat fchmodat fchmodat2 fchownat futimesat utimensat", _encode_call(Action.CHANGE, 0, 1)),
+    **_encode_calls("fchmod fchown fsetxattr fremovexattr", _encode_call(Action.CHANGE, 0)),
     "execve": _encode_call(Action.EXECUTE, name=0),
     "execveat": _encode_call(Action.EXECUTE, 0, 1),
     "connect": _encode_call(Action.CONNECT),
     "clone": _encode_call(Action.CLONE, flags=0),
     "clone3": _encode_call(Action.CLONE3),
     # After these calls, the filter no longer sees all lookups: they use kernel threads, other mounts or other filters.
-    **_encode_each(
+    **_encode_calls(
         "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount "
         "open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl "
         "sendmsg sendmmsg swapon swapoff acct quotactl getxattrat listxattrat setxattrat removexattrat",

@@ -113,7 +113,10 @@ class JobRunner(Struct, frozen=True):
         try:
             heartbeat.finish(Outcome.FAILED, reason)
         except FaultwatchError as error:
-            self.print_message(f"the failure of job {heartbeat.job.id} could not be reported: {error}")
+            self.print_message(
+                f"the failure of job {heartbeat.job.id} could not be reported: {error}; the service will "
+                "count the job as lost"
+            )
 
     def _claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job; wait while this host has another one, or another host has this one."""

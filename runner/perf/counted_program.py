@@ -57,7 +57,7 @@ class CountedProgram:
     Attributes
     ----------
     lost
-        The programs that perf lost; known only after :meth:`read_readings`.
+        The programs that perf lost; known only after :meth:`stop_counting`.
     """
 
     def __init__(self, order: CountingOrder, start: SimultaneousStart, group: MemoryGroup, stack: ExitStack) -> None:
@@ -119,7 +119,7 @@ class CountedProgram:
         companions: list[Companion] = [companion for companion in possible_companions if companion]
         return Program(command, BASE_VARIABLES, companions, inherited_descriptors)
 
-    def read_readings(self) -> tuple[dict[str, Reading], str]:
+    def stop_counting(self) -> tuple[dict[str, Reading], str]:
         """Stop counting; return the readings and perf's output. Call it only for a program that succeeded.
 
         Raises
@@ -145,7 +145,7 @@ class CountedProgram:
             "elapsed": Reading(value=ending.elapsed),
             "max-rss": Reading(value=ending.max_rss),
         }
-        return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
+        return readings | (self._region.stop_counting() if self._region else {}), self._perf.read_output()
 
     def conclude(self, launcher_result: ProgramResult) -> str:
         """End the launch; return why the program failed, as the predicate of a sentence; empty if it succeeded.

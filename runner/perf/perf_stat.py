@@ -190,7 +190,7 @@ def _make_execution(
     program: CountedProgram, launcher_result: ProgramResult, unknown_events: Sequence[str]
 ) -> Execution:
     """Return the sample and the output of a program that succeeded. The launcher's streams contain the output."""
-    readings, perf_output = program.read_readings()
+    readings, perf_output = program.stop_counting()
     sample = Sample(readings=readings | make_unsupported_readings(unknown_events), perf_output=perf_output)
     return Execution(sample, launcher_result.output)
 

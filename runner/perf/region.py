@@ -129,7 +129,7 @@ class Region:
             )
         return True
 
-    def read_readings(self) -> dict[str, Reading]:
+    def stop_counting(self) -> dict[str, Reading]:
         """Stop counting, and return the readings of the region, with names that start with :data:`REGION_PREFIX`."""
         if self._perf is None and not self._problem:
             self._problem = "the program never opened its region: it must mark its work with faultwatch_region"

@@ -87,7 +87,7 @@ class MemoryGroup:
         """Create the group and set its limit."""
         # Raised if no parent exists; otherwise the refusal of the last parent is raised.
         refusal: OSError = PermissionError("no control group with a memory controller was found")
-        for parent, limit_file in self._list_parents("memory", "memory.limit_in_bytes", "memory.max"):
+        for parent, limit_file in self._prepare_parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:
                 folder = _make_group(parent)
             except OSError as error:
@@ -116,7 +116,7 @@ class MemoryGroup:
                 return True
         if not (self.folder / "memory.limit_in_bytes").exists():
             return False
-        for parent, limit_file in self._list_parents("pids", "pids.max", None):
+        for parent, limit_file in self._prepare_parents("pids", "pids.max", None):
             with suppress(OSError):
                 folder = _make_group(parent)
                 try:
@@ -132,7 +132,7 @@ class MemoryGroup:
         """Remove the groups of runners that were killed, with the processes in them."""
         # No limit is set here, so the names of the limit files are empty. In version 2, one group has all controllers.
         for controller, version_1_file, version_2_file in (("memory", "", ""), ("pids", "", None)):
-            for parent, _ in self._list_parents(controller, version_1_file, version_2_file):
+            for parent, _ in self._prepare_parents(controller, version_1_file, version_2_file):
                 _remove_abandoned_groups(parent)
 
     def undo(self) -> None:
@@ -157,13 +157,14 @@ class MemoryGroup:
             time.sleep(_POLL_SECONDS)
         _remove_group(folder)
 
-    def _list_parents(
+    def _prepare_parents(
         self, controller: str, version_1_file: str, version_2_file: str | None
     ) -> Iterator[tuple[Path, str]]:
-        """Yield the groups in which a new group may be created, nearest first, with the name of the file for its limit.
+        """Yield the groups in which a new group may be created, nearest first, each prepared for it.
 
-        ``version_1_file`` and ``version_2_file`` are the names of this file in the two versions of control groups; if
-        ``version_2_file`` is None, groups of version 2 are left out.
+        Each is yielded with the name of the file for its limit. ``version_1_file`` and ``version_2_file`` are the names
+        of this file in the two versions of control groups; if ``version_2_file`` is None, groups of version 2 are left
+        out.
         """
         paths: dict[str, str] = {}
         for line in self._tree.read_lines("proc/self/cgroup"):

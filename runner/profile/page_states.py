@@ -69,7 +69,7 @@ class PageStates(Struct):
         return len(self._states)
 
     def __bool__(self) -> bool:
-        return True
+        return True  # Without this, a process without any pages yet would count as none, because its length is 0.
 
     def count_pages(self, start: int, end: int) -> int:
         """Return how many pages of a range have faulted."""

@@ -59,14 +59,7 @@ def read_events(
     FaultwatchError
         perf has recorded nothing, cannot read its own file or does not finish in time, or its output cannot be parsed.
     """
-    if not file.exists() or not file.stat().st_size:
-        error = file.with_suffix(".error")
-        message = error.read_text(encoding="utf-8", errors="replace").strip() if error.exists() else ""
-        first_line = message.partition("\n")[0] or "it printed no error"
-        raise FaultwatchError(
-            f"perf record wrote nothing: {first_line[:_MAX_MESSAGE_CHARACTERS]}",
-            "`faultwatch doctor` shows what keeps perf from recording",
-        )
+    _require_recording(file)
     options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # --no-inline, because addr2line, which looks up all offsets of a binary at once, finds inlined functions faster.
     words = [*sandbox_prefix, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
@@ -112,6 +105,25 @@ def read_events(
         raise FaultwatchError(
             f"perf script failed: {last_line[:_MAX_MESSAGE_CHARACTERS]}", f"try again; if it fails again, {REPORT_HINT}"
         )
+
+
+def _require_recording(file: Path) -> None:
+    """Check that perf has recorded something.
+
+    Raises
+    ------
+    FaultwatchError
+        It has not; the message quotes the error that it printed.
+    """
+    if file.exists() and file.stat().st_size:
+        return
+    error_file = file.with_suffix(".error")
+    message = error_file.read_text(encoding="utf-8", errors="replace").strip() if error_file.exists() else ""
+    first_line = message.partition("\n")[0] or "it printed no error"
+    raise FaultwatchError(
+        f"perf record wrote nothing: {first_line[:_MAX_MESSAGE_CHARACTERS]}",
+        "`faultwatch doctor` shows what keeps perf from recording",
+    )
 
 
 def count_calls(file: Path, sandbox_prefix: Sequence[str] = ()) -> int | None:

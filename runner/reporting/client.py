@@ -336,7 +336,6 @@ class Service:
         is_second_attempt: bool = False,
     ) -> Any:
         """Send one request and return the JSON of the response; raise an error with a remedy if it is refused."""
-        # Send the request.
         started_at = time.monotonic()
         try:
             response = self._session.request(
@@ -366,28 +365,33 @@ class Service:
             self._token = self._sign_in()
             self._session.auth = BearerToken(self._token) if self._token else None
             return self._request(method, path, body, params, is_second_attempt=True)
-        # Raise the error with a suitable remedy.
         if not response.ok:
-            reason = _extract_problem(response, f"{method} {path}")
-            verb = "refused" if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR else "could not answer"
-            message = f"the service at {self._shown_url} {verb} the request: {reason}"
-            if response.status_code in _REFUSAL_STATUSES:
-                refusal = RequestRefused(message)
-                refusal.reason = reason
-                retry_after = response.headers.get("Retry-After", "")
-                refusal.retry_after = float(retry_after) if retry_after.isdecimal() else None
-                raise refusal
-            if response.status_code in _UNAVAILABLE_STATUSES:
-                raise ServiceUnavailable(message)
-            if response.status_code == HTTPStatus.GONE:
-                raise AlreadyEnded(reason)
-            if response.status_code in {401, 403}:
-                raise FaultwatchError(message, self._suggest_authentication())
-            raise ServerError(message) if response.status_code == 500 else FaultwatchError(message)
+            raise self._build_error(response, f"{method} {path}")
         try:
             return response.json()
         except ValueError:
             self._raise_not_a_service()
+
+    def _build_error(self, response: requests.Response, request_line: str) -> FaultwatchError:
+        """Return the error that a response means, with a remedy if there is one."""
+        status, reason = response.status_code, _extract_problem(response, request_line)
+        verb = "refused" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "could not answer"
+        message = f"the service at {self._shown_url} {verb} the request: {reason}"
+        if status in _REFUSAL_STATUSES:
+            refusal = RequestRefused(message)
+            refusal.reason = reason
+            retry_after = response.headers.get("Retry-After", "")
+            refusal.retry_after = float(retry_after) if retry_after.isdecimal() else None
+            return refusal
+        if status in _UNAVAILABLE_STATUSES:
+            return ServiceUnavailable(message)
+        if status == HTTPStatus.GONE:
+            return AlreadyEnded(reason)
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            return FaultwatchError(message, self._suggest_authentication())
+        if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ServerError(message, "the log of the service says why")
+        return FaultwatchError(message)
 
     def _suggest_authentication(self) -> str:
         """Return the advice on how to get a token for this command."""

@@ -45,7 +45,7 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """The number of documents of this outbox that the service has neither received nor refused."""
-        return len(self._posted_files.intersection(self.spool.list_waiting()))
+        return len(self._posted_files.intersection(self.spool.list_waiting_reports()))
 
     @property
     def refusals(self) -> list[str]:

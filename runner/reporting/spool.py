@@ -134,7 +134,7 @@ class Spool(Struct, frozen=True):
                 with suppress(OSError):
                     leftover.unlink()
 
-    def list_waiting(self) -> list[Path]:
+    def list_waiting_reports(self) -> list[Path]:
         """Return the files that wait to be sent, oldest first."""
         return self._list_files("*.json")
 
@@ -145,7 +145,7 @@ class Spool(Struct, frozen=True):
     def _read_documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
         """Yield the waiting documents; set aside those that cannot be read."""
         self.remove_abandoned_files()
-        for file in self.list_waiting():
+        for file in self.list_waiting_reports():
             try:
                 document = read_document(file)
             except FileNotFoundError:

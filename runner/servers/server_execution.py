@@ -43,7 +43,7 @@ from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
 from runner.servers.lock_waits import choose_lock_wait_filters, rename_lock_waits
 from runner.servers.ports_and_folders import provide_resources
-from runner.servers.process_figures import read_activity, read_process_figures
+from runner.servers.process_figures import ProcessFigures, read_activity, read_process_figures
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
@@ -234,7 +234,7 @@ class ServerExecution:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
             raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
         try:
-            recorders = [] if is_warm_up else self._get_recorders(processes)
+            recorders = [] if is_warm_up else self._attach_recorders_once(processes)
             before = read_process_figures(self._counted_program.list_processes())
             for attached_perf in (perf, *recorders):
                 attached_perf.send_command("enable")
@@ -254,13 +254,7 @@ class ServerExecution:
         finally:
             perf.close()
         work = self._read_work(result)
-        readings |= {
-            "elapsed": Reading(value=result.seconds),
-            # The CPU time of a process can decrease by a tick when one of its threads ends.
-            "user-time": Reading(value=max(0.0, round(after.user - before.user, _TIME_DIGITS))),
-            "sys-time": Reading(value=max(0.0, round(after.system - before.system, _TIME_DIGITS))),
-            "resident-growth": Reading(value=after.resident - before.resident),
-        }
+        readings |= {"elapsed": Reading(value=result.seconds), **_subtract_figures(before, after)}
         if work:
             readings |= _derive_load_metrics(readings, work)
         readings |= derive_sys_percent(readings)
@@ -452,7 +446,7 @@ class ServerExecution:
             ) from None
         return work.with_operations(load.operations) if work.is_rate and load.operations else work
 
-    def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
+    def _attach_recorders_once(self, processes: Sequence[int]) -> list[Recorder]:
         """Return the recorders of the windows; the first call, before the first measured window, attaches them."""
         if self._recorders is None:
             self._recorders = self._counted_program.attach_recorders(processes)
@@ -499,7 +493,7 @@ class ServerExecution:
 
     def _make_sample(self) -> Sample:
         """Return the sample of the measured windows; raise if perf lost a part of the server."""
-        whole_life, _ = self._counted_program.read_readings()
+        whole_life, _ = self._counted_program.stop_counting()
         ending = self._counted_program.launch.ending
         assert ending is not None
         # A server that was ended by a signal has not waited for its children, so its account may lack their faults.
@@ -522,6 +516,16 @@ def _fill_idle_counts(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     return {
         name: Reading(value=0) if reading.status is Status.NOT_COUNTED else reading
         for name, reading in readings.items()
+    }
+
+
+def _subtract_figures(before: ProcessFigures, after: ProcessFigures) -> dict[str, Reading]:
+    """Return the CPU time and the growth of the resident memory of the server during a window."""
+    return {
+        # The CPU time of a process can decrease by a tick when one of its threads ends.
+        "user-time": Reading(value=max(0.0, round(after.user - before.user, _TIME_DIGITS))),
+        "sys-time": Reading(value=max(0.0, round(after.system - before.system, _TIME_DIGITS))),
+        "resident-growth": Reading(value=after.resident - before.resident),
     }
 
 

@@ -544,14 +544,21 @@ def run_build_command(
         hint = get_hidden_network_hint(output)
     else:
         hint = _find_hint(command, environment, sandbox, tree, output)
-    # Outside of a sandbox, the build's own message about a missing network explains the failure, but is not a hint.
-    explanation = hint if hint or sandbox else _quote_network_error(output)
-    if not (explanation or result.timed_out):  # a build that exceeds its time limit has no error of its own
-        explanation = find_first_error(build.log)
+    explanation = hint or _find_own_explanation(output, build.log, in_sandbox=bool(sandbox), timed_out=result.timed_out)
     failure = f"`{command_text}` {result.problem}{f': {explanation}' if explanation else ''}"
     if hint or is_temporary(result):  # A hint is about this host, not the revision, so the failure may be temporary.
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build
+
+
+def _find_own_explanation(output: str, log: str, *, in_sandbox: bool, timed_out: bool) -> str:
+    """Return what a failed build itself says about its failure; empty if it says nothing.
+
+    Outside of a sandbox, its message about a missing network is preferred. A build that exceeds its time limit has no
+    error of its own.
+    """
+    network_error = "" if in_sandbox else _quote_network_error(output)
+    return network_error or ("" if timed_out else find_first_error(log))
 
 
 def _explain_failed_start(

@@ -20,7 +20,10 @@ def parse_assignments(option: str, assignments: Iterable[str], name_pattern: str
         if not name or not equals or "\0" in value:
             raise FaultwatchError(f"{option} {assignment!r} does not have the form NAME=VALUE")
         if not re.fullmatch(name_pattern, name, re.DOTALL):
-            raise FaultwatchError(f"{option} {assignment!r}: {name!r} is not a valid name")
+            raise FaultwatchError(
+                f"{option} {assignment!r}: {name!r} is not a valid name",
+                "a name consists of letters, digits and underscores, and does not begin with a digit",
+            )
         try:
             assignment.encode()
         except UnicodeEncodeError:

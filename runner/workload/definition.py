@@ -37,7 +37,7 @@ def _split_command(value: object) -> object:
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
-def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
+def _require_program(command: tuple[str, ...]) -> tuple[str, ...]:
     """Check that a command has a program."""
     if not command:
         raise ValueError("the command is empty")
@@ -48,7 +48,9 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     """Check that variables have names that the system accepts."""
     for name in variables:
         if not name or "=" in name:
-            raise ValueError(f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not a valid variable name")
+            raise ValueError(
+                f"{name[:_MAX_QUOTED_CHARACTERS]!r} is not a valid variable name: it is empty or contains ="
+            )
     return variables
 
 
@@ -99,7 +101,7 @@ that is new at each start."""
 Command = Annotated[
     tuple[str, ...],
     BeforeValidator(_split_command, json_schema_input_type=str | tuple[str, ...]),
-    AfterValidator(_require_not_empty),
+    AfterValidator(_require_program),
 ]
 Variables = Annotated[dict[str, str], AfterValidator(_check_variable_names)]
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
+from runner.contract.number_text import format_count
 from service.cli.opened_database import open_database
 
 
@@ -22,7 +23,7 @@ def notify() -> None:
     channels = settings.load_notification_settings(config.home, config.notifications.file)
     with open_database(may_be_new=True) as database:
         result = notification_round.run_round(database, channels, os.environ, datetime.now(UTC))
-    messages = f"{result.n_sent} message{'s' if result.n_sent != 1 else ''}"
+    messages = format_count(result.n_sent, "message")
     click.echo(f"{messages} sent; {len(result.failures)} of {len(channels.channel)} channels failed")
     for reason in result.failures:
         click.echo(f"not sent: {reason}; it will be retried", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from service.cli.opened_database import open_database
 from service.errors import ServiceError
 from service.rules.access.scope import Scope
@@ -87,7 +87,7 @@ def create_token(
                 session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued_token.id}", detail, now=now
             )
     except tokens.TokenRefusedError as error:
-        raise ServiceError(f"Wrong {error.part}", repr(name), capitalize_first(f"{error}.")) from None
+        raise ServiceError(f"Wrong {error.part}", repr(name), capitalize_first_letter(f"{error}.")) from None
     click.echo(issued_token.text)
 
 

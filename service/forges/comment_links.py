@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from runner.contract.gate import ForgeKind, GateReport
+from runner.contract.number_text import format_count
 from service.rules.environment_name import name_environment
 from service.rules.gate.verdict import CaseOutcome, GateOutcome
 from service.text.markdown import format_code
@@ -107,6 +108,6 @@ def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
         environment_part = format_code(environment_names[0], _MAX_NAME_CHARACTERS)
         n_others = len(environment_names) - 1
         if n_others:
-            environment_part += f", and {n_others} other environment{'s' if n_others > 1 else ''}"
+            environment_part += f", and {format_count(n_others, 'other environment')}"
         parts.append(environment_part)
     return parts

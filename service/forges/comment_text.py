@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.contract import MetricVerdict, Verdict, get_metric, metric_verdict_text
 from runner.contract.comparison import Side
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter, format_count
 from service.forges.comment_links import Links, format_last_line
 from service.forges.comment_next_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
 from service.forges.gate_verdict_text import (
@@ -20,7 +20,6 @@ from service.forges.gate_verdict_text import (
     describe_judge,
     describe_rows,
     format_change,
-    format_count,
     format_metric_name,
 )
 from service.rules.comparison.metric_decision import describe_bounds
@@ -137,7 +136,7 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
     paragraphs = all_paragraphs[:_MAX_REASONS]
     n_more = len(all_paragraphs) - len(paragraphs)
     if n_more:
-        paragraphs.append(f"… and {n_more} more case{'s' if n_more > 1 else ''} with metrics that clearly changed.\n\n")
+        paragraphs.append(f"… and {format_count(n_more, 'more case')} with metrics that clearly changed.\n\n")
     return "".join(paragraphs)
 
 
@@ -149,8 +148,7 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
         return _fit_into_limit(visible_rows, max_bytes)
     section_start, section_end = _FOLDED_SECTION
     section_start = section_start.format(
-        f"{len(folded_rows)} {'more ' if visible_rows else ''}row{'s' if len(folded_rows) != 1 else ''}: "
-        "unchanged, or not judged"
+        f"{format_count(len(folded_rows), 'more row' if visible_rows else 'row')}: unchanged, or not judged"
     )
     section_bytes = _count_bytes(section_start) + _count_bytes(section_end)
     # The visible rows come first, but leave room for the line that counts the folded rows.
@@ -177,7 +175,7 @@ def _fit_into_limit(lines: Sequence[str], max_bytes: int) -> str:
 
 
 def _describe_left_out(n_left_out: int) -> str:
-    return f"… and {n_left_out:,} more row{'s' if n_left_out != 1 else ''}.\n\n" if n_left_out else ""
+    return f"… and {format_count(n_left_out, 'more row')}.\n\n" if n_left_out else ""
 
 
 def _build_row(row: MetricOutcome) -> str:
@@ -255,7 +253,7 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
             parts.append(f"{section_start.format('End of the log')}{log}\n{section_end}\n")
     if len(failures) > _MAX_FAILURES:
         n_more = len(failures) - _MAX_FAILURES
-        parts.append(f"… and {n_more} more failure{'s' if n_more > 1 else ''}.\n\n")
+        parts.append(f"… and {format_count(n_more, 'more failure')}.\n\n")
     return "".join(parts)
 
 
@@ -268,10 +266,12 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
     parts = []
     for sentence, rows_of_reason in list(reasons.items())[:_MAX_REASONS]:
         metrics, cases = describe_rows(rows_of_reason, format_code)
-        parts.append(f"{capitalize_first(metrics)} in {cases}: {format_code(sentence, _MAX_MESSAGE_CHARACTERS)}\n\n")
+        parts.append(
+            f"{capitalize_first_letter(metrics)} in {cases}: {format_code(sentence, _MAX_MESSAGE_CHARACTERS)}\n\n"
+        )
     if len(reasons) > _MAX_REASONS:
         n_more = len(reasons) - _MAX_REASONS
-        parts.append(f"… and {n_more} more reason{'s' if n_more > 1 else ''} why a side has no value.\n\n")
+        parts.append(f"… and {format_count(n_more, 'more reason')} why a side has no value.\n\n")
     return "".join(parts)
 
 

@@ -21,7 +21,7 @@ from service.forges.gate_verdict_text import (
     format_metric_name,
 )
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
-from service.text.markdown import make_plain
+from service.text.markdown import make_text_plain
 
 _MAX_TEXT_CHARACTERS = 1_000
 _MAX_PATH_CHARACTERS = 1_000
@@ -39,7 +39,7 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
                 rule=FindingRule.NOT_MEASURED,
                 level=level,
                 title="Nothing was measured",
-                message=describe_gate_verdict(outcome, make_plain),
+                message=describe_gate_verdict(outcome, make_text_plain),
             ),
         )
     return (
@@ -58,7 +58,7 @@ def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
             rule=FindingRule.JUDGE_CHANGED,
             level=level,
             title="This pull request changes how it is judged",
-            message=make_plain(describe_judge(outcome, make_plain), _MAX_TEXT_CHARACTERS),
+            message=make_text_plain(describe_judge(outcome, make_text_plain), _MAX_TEXT_CHARACTERS),
             file=next((case.case.file for case in outcome.cases), ""),
         )
 
@@ -82,8 +82,10 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
         rule=FindingRule.NOT_MEASURED,
         level="failure" if is_failing else "warning",
         case=case.name,
-        title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
-        message=make_plain(
+        title=make_text_plain(
+            f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"
+        ),
+        message=make_text_plain(
             failure.message if failure else "None of the judged metrics has a value.", _MAX_TEXT_CHARACTERS
         ),
         file=case.case.file,
@@ -113,15 +115,15 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
     explanation_clause = ""
     file, line = case.case.file, case.case.lines.get(verdict.metric, 1)
     if case.case.explanation and verdict.over_budget:
-        explanation_clause = f" {describe_explanation(case.case.explanation, make_plain)}"
+        explanation_clause = f" {describe_explanation(case.case.explanation, make_text_plain)}"
         file, line = _find_source_line(case) or (file, line)
     yield GateFinding(
         rule=rule,
         level=level,
         case=case.name,
         metric=verdict.metric,
-        title=make_plain(f"{case.name}: {format_metric_name(verdict, make_plain)}"),
-        message=make_plain(f"{change_clause}{verdict.sentence}{explanation_clause}", _MAX_TEXT_CHARACTERS),
+        title=make_text_plain(f"{case.name}: {format_metric_name(verdict, make_text_plain)}"),
+        message=make_text_plain(f"{change_clause}{verdict.sentence}{explanation_clause}", _MAX_TEXT_CHARACTERS),
         file=file,
         line=line,
     )

@@ -10,7 +10,7 @@ from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved, name_metric
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter, format_count
 from runner.contract.word_list import join_words
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
@@ -181,7 +181,7 @@ def _describe_unmeasured_cases(outcome: GateOutcome, escape: Escape) -> str:
             opening = "Nothing was measured"
         return f"{opening}: none of the judged metrics has a value in {case_names}.{rest}"
     continuation = _CONTINUATION_OF_STATE[outcome.state]
-    sentence = f"{capitalize_first(failures)}{continuation}: {case_names}.{rest}"
+    sentence = f"{capitalize_first_letter(failures)}{continuation}: {case_names}.{rest}"
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence
@@ -213,7 +213,7 @@ def _describe_undecided_metrics(outcome: GateOutcome, escape: Escape) -> str:
         are_faults_judged = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
         opening = "No change in faults" if are_faults_judged and not are_faults_open else "Not decided"
     sentence = _describe_open_metrics(open_rows, escape)
-    return f"{opening}. {capitalize_first(sentence)}."
+    return f"{opening}. {capitalize_first_letter(sentence)}."
 
 
 def _describe_open_metrics(rows: Sequence[MetricOutcome], escape: Escape) -> str:
@@ -338,9 +338,4 @@ def format_change(verdict: MetricVerdict) -> str:
 
 
 def _describe_remaining_items(count: int, noun: str) -> str:
-    return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
-
-
-def format_count(count: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural."""
-    return f"{count} {noun}{'s' if count != 1 else ''}"
+    return f", and {format_count(count, f'other {noun}')}" if count > 0 else ""

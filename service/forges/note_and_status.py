@@ -13,7 +13,7 @@ from service.forges import comment_text
 from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers, Publication
 from service.forges.gate_verdict_text import describe_gate_verdict
-from service.text.markdown import break_quick_actions, format_code, make_plain
+from service.text.markdown import break_quick_actions, format_code, make_text_plain
 
 CONTEXT = "Faultwatch"
 """The name of the commit status."""
@@ -77,7 +77,9 @@ def find_posted_note(notes: Iterable[Note], marker: str, author: int) -> Note | 
 
 def build_status(publication: Publication) -> Status:
     """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
-    description = make_plain(describe_gate_verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
+    description = make_text_plain(
+        describe_gate_verdict(publication.outcome, make_text_plain), MAX_DESCRIPTION_CHARACTERS
+    )
     return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
 
 

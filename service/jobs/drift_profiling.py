@@ -88,7 +88,7 @@ def _is_answered_or_ordered(session: Session, question: ProfileQuestion) -> bool
     """Return whether both profiles exist, or whether a job for them was ordered before, whatever its result."""
     revisions = [revision for revision in (question.revision, question.against) if revision is not None]
     filters = (ProfileFilter(question.subject, question.case, revision, question.host) for revision in revisions)
-    if all(profiles.find_newest(session, profile_filter) for profile_filter in filters):
+    if all(profiles.find_newest_profile_id(session, profile_filter) for profile_filter in filters):
         return True
     document = jobs.build_question_document(question)
     rows = session.scalars(select(Job.question).where(Job.kind == question.kind, Job.subject == question.subject))

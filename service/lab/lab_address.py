@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from service.lab import read_lab
 from service.lab.read_lab import LabProblem, LabQuery
 from service.lab.rules import setting_names
@@ -118,7 +118,7 @@ class LabAddress:
             except ValueError as error:
                 raise LabProblem("set", f"{setting_names.format_title(name)}: {error}.") from None
             if objection := job_settings.explain_objection(name, value):
-                raise LabProblem("set", f"{capitalize_first(objection)}.")
+                raise LabProblem("set", f"{capitalize_first_letter(objection)}.")
             values.setdefault(name, []).append(value)
         return values
 

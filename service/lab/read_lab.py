@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import compute_median
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from runner.contract.report import hash_document
 from runner.contract.word_list import join_first_words, join_words
 from service.lab import queries
@@ -115,7 +115,10 @@ def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProbl
     """
     unmeasured_field = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), None)
     description = "this combination" if unmeasured_field is None else names[unmeasured_field]
-    return LabProblem(unmeasured_field or "case", f"There is no stored run of {description} that a host can repeat.")
+    return LabProblem(
+        unmeasured_field or "case",
+        f"There is no stored run of {description} that a host can repeat. Measure it, or choose another.",
+    )
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
@@ -284,7 +287,7 @@ class _Cells:
         for name, value in changed_settings.items():
             objection = job_settings.explain_objection(name, value)
             if objection:
-                return None, f"{capitalize_first(objection)}."
+                return None, f"{capitalize_first_letter(objection)}."
         variables = {
             name.removeprefix(VARIABLE): value
             for name, value in self.default.settings.items()

@@ -188,7 +188,7 @@ def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> di
 def _find_nightly_run(session: Session) -> NightlyDigest | None:
     """Return the requested nightly run, or else the last one, or None; answer 404 if the requested one is missing."""
     requested_id = request.args.get("nightly_run", "").strip()
-    name = requested_id or nightly_runs.find_newest(session)
+    name = requested_id or nightly_runs.find_newest_run_name(session)
     nightly_run = None if name is None else nightly_runs.find_nightly_run(session, name)
     if requested_id and nightly_run is None:
         abort(404, "There is no nightly run with this name.")

@@ -81,9 +81,9 @@ def _decide_next_step(
             f"{MAX_COMMITS:,}."
         )
     if question.exact:
-        answer = exact_search.search_exact(question, observations, choose_commits_at_once(request.pace))
+        answer = exact_search.search_exact_metric(question, observations, choose_commits_at_once(request.pace))
     else:
-        answer = noisy_search.search_noisy(question, observations)
+        answer = noisy_search.search_noisy_metric(question, observations)
     if not isinstance(answer, Found):
         return answer
     culprits = tuple(

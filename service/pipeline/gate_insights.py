@@ -29,5 +29,5 @@ def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]
 def _find_newest_profile(session: Session, side: Report) -> Profile | None:
     """Return the newest profile of one side of a case, preferably in its environment; None if there is none."""
     profile_filter = profiles.ProfileFilter(side.subject, side.case.name, side.revision.commit, side.host.name)
-    newest_id = profiles.find_newest(session, profile_filter, side.environment.hash)
+    newest_id = profiles.find_newest_profile_id(session, profile_filter, side.environment.hash)
     return None if newest_id is None else profiles.find_profile(session, newest_id)

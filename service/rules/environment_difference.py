@@ -30,14 +30,14 @@ class NamedEnvironment(NamedTuple):
 
 def name_environments(entries: Sequence[EnvironmentEntry]) -> list[NamedEnvironment]:
     """Return the environments of a list, each with its name and what changed when it was first seen."""
-    previous = _map_previous(entries)
+    previous = _map_previous_environments(entries)
     return [
         NamedEnvironment(entry, name_environment(entry.settings), _describe_change(previous[entry.hash], entry))
         for entry in entries
     ]
 
 
-def _map_previous(entries: Sequence[EnvironmentEntry]) -> dict[str, EnvironmentEntry | None]:
+def _map_previous_environments(entries: Sequence[EnvironmentEntry]) -> dict[str, EnvironmentEntry | None]:
     """Return, by the hash of each environment, the one that a host of it was in before; None for the first one.
 
     An environment that is seen again later was in use until then, rather than one between its runs.

@@ -81,7 +81,7 @@ def list_page(session: Session, action: AuditAction | None, limit: int, offset: 
     return AuditLog(items=[_build_view(row) for row in rows], total=total, limit=limit, offset=offset)
 
 
-def find_newest(session: Session, action: AuditAction) -> AuditEntry | None:
+def find_newest_entry(session: Session, action: AuditAction) -> AuditEntry | None:
     """Return the newest entry of an action; None if there is none."""
     query = select(AuditRow).where(AuditRow.action == action.value).order_by(AuditRow.id.desc()).limit(1)
     row = session.scalar(query)

@@ -154,7 +154,9 @@ def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offse
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
-def find_newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
+def find_newest_profile_id(
+    session: Session, profile_filter: ProfileFilter, environment: str | None = None
+) -> UUID | None:
     """Return the id of the newest profile, preferably in the given environment; None if there is none."""
     query = select(StoredProfile.id).where(*profile_filter.list_conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:

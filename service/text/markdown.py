@@ -23,7 +23,7 @@ def format_code(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     return f"<code>{escaped_text}</code>" if escaped_text.strip() else "–"
 
 
-def make_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
+def make_text_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, for places where forges show no markup: titles, annotations, statuses."""
     return _cut_text(escape_invisible_characters(" ".join(text.split())), max_characters)
 

@@ -11,7 +11,7 @@ from math import ceil
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, JobDecision, JobOrder
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
@@ -105,4 +105,4 @@ def open_for_change(
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
             raise ProblemError(HTTPStatus.CONFLICT, f"Job {job_id} is waiting: {error}.", headers=headers) from None
         except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError) as error:
-            raise ProblemError(HTTPStatus.CONFLICT, capitalize_first(f"{error}.")) from None
+            raise ProblemError(HTTPStatus.CONFLICT, capitalize_first_letter(f"{error}.")) from None

@@ -71,7 +71,7 @@ def make_field_problem(field: str, detail: str) -> ProblemError:
 def register(app: APIFlask) -> None:
     """Answer every error of an application with a problem document."""
     app.register_error_handler(ProblemError, answer_problem)
-    app.register_error_handler(HTTPError, _answer_invalid)
+    app.register_error_handler(HTTPError, _answer_invalid_request)
     app.register_error_handler(HTTPException, answer_http_error)
     app.register_error_handler(Exception, answer_crash)
 
@@ -92,7 +92,7 @@ def answer_problem(error: ProblemError) -> Response:
     return response
 
 
-def _answer_invalid(error: HTTPError) -> Response:
+def _answer_invalid_request(error: HTTPError) -> Response:
     """Answer the error of a body or a query that does not match its model."""
     # APIFlask's detail maps each part of the request to its fields and their messages; "_schema" is the whole part.
     problems = error.detail if isinstance(error.detail, dict) else {}

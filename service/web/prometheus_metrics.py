@@ -49,7 +49,7 @@ class ServiceMetrics:
         """Yield the metrics."""
         yield _build_gauge("faultwatch_build_info", "The running version.", "version", {self.version: 1})
         yield from self._collect_run_and_host_metrics()
-        yield from self._collect_waiting()
+        yield from self._collect_queue_metrics()
         yield GaugeMetricFamily(
             "faultwatch_drifts_open", "Drifts that do not belong to a closed event.", self.figures.drifts
         )
@@ -78,7 +78,7 @@ class ServiceMetrics:
         active = sum(began_at > self.now - ACTIVE_TIME for began_at in self.figures.last_runs.values())
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
 
-    def _collect_waiting(self) -> Iterator[Metric]:
+    def _collect_queue_metrics(self) -> Iterator[Metric]:
         """Yield the metrics about waiting jobs, messages, webhooks and series."""
         jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
         yield _build_gauge("faultwatch_jobs", "Jobs by state.", "state", jobs)

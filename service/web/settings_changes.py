@@ -19,7 +19,7 @@ def record_changes(database: Database, config: Config) -> None:
     groups = list_settings(config, SETTINGS, os.environ, NotificationSettings())
     values = {setting.name: setting.value for group in groups for setting in group.settings}
     with database.reading() as session:
-        last_entry = audit.find_newest(session, AuditAction.SETTINGS_CHANGED)
+        last_entry = audit.find_newest_entry(session, AuditAction.SETTINGS_CHANGED)
     former_values = last_entry.detail if last_entry else {}
     if values == former_values:
         return

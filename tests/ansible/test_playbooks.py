@@ -163,7 +163,7 @@ def test_a_host_that_was_never_made_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "hosts.json").write_text(json.dumps(groups))
     look = {"ansible.builtin.include_tasks": str(ANSIBLE / "tasks" / "verify.yml"), "vars": {"verify_room": "runner"}}
     table = {"ansible.builtin.debug": {"msg": "{{ verify_found | findings_table }}"}}
-    take = {"ansible.builtin.include_tasks": str(ANSIBLE / "tasks" / "made.yml")}
+    take = {"ansible.builtin.include_tasks": str(ANSIBLE / "tasks" / "require_set_up.yml")}
     (tmp_path / "play.yml").write_text(
         yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [look, table, take]}])
     )

@@ -157,11 +157,17 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     except (ValueError, OverflowError):  # OverflowError: a whole number beyond those of 64-bit floats
         is_valid = False
     if not is_valid:
-        raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid number for {name}")
+        raise FaultwatchError(
+            f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid number for {name}",
+            "write it as in 9009, 1.5 or 2e-3",
+        )
     if unit:
         return value * _UNITS[unit]
     if get_metric(name).kind is Kind.COUNT:
         if value != int(value) or value < 0:
-            raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid count for {name}")
+            raise FaultwatchError(
+                f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid count for {name}",
+                "write a whole number, 0 or more",
+            )
         return int(value)
     return value

@@ -7,7 +7,7 @@ from decimal import Decimal
 from runner.contract.metrics import CATALOGUE
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS
-from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole
+from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole_number
 from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
 _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
@@ -89,7 +89,7 @@ def _compute_rate_bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
     """Return the bounds of a rate that follow from its printed precision."""
     # In a locale with a decimal comma, ``perf stat -x`` drops the comma and all places after it, without rounding.
     if not is_decimal(rate):
-        return Decimal(parse_whole(line, rate)), Decimal(parse_whole(line, rate) + 1)
+        return Decimal(parse_whole_number(line, rate)), Decimal(parse_whole_number(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])
     value, half_step = parse_decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
     return value - half_step, value + half_step

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
-from runner.perf.parse.numbers import parse_percent, parse_whole
+from runner.perf.parse.numbers import parse_percent, parse_whole_number
 from runner.perf.parse.readings import PerfResult, assemble_readings
 from runner.perf.parse.rows import Row, read_count
 
@@ -48,7 +48,7 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
     running_percent = parse_percent(line, share)
     scaled_percent = running_percent if running_percent < 100 else None
     metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")  # the derived number and its unit
-    return Row(line, event, name, count, scaled_percent, parse_whole(line, runtime), metric)
+    return Row(line, event, name, count, scaled_percent, parse_whole_number(line, runtime), metric)
 
 
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from runner.contract.word_list import join_words
 from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
-from runner.perf.parse.numbers import parse_percent, parse_whole
+from runner.perf.parse.numbers import parse_percent, parse_whole_number
 from runner.perf.parse.readings import PerfResult, assemble_readings
 from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 
@@ -94,7 +94,9 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
     # A derived number of 0 may lack its unit.
     if metric[1] in {"", "(null)"} and re.search("[1-9]", metric[0]):
         raise line.make_error("there is a derived number without a unit")
-    return Row(line, fields["event"], name, count, scaled_percent, parse_whole(line, fields["event-runtime"]), metric)
+    return Row(
+        line, fields["event"], name, count, scaled_percent, parse_whole_number(line, fields["event-runtime"]), metric
+    )
 
 
 def _format_count(line: Line, value: str, unit: str) -> str:

@@ -16,7 +16,7 @@ def is_decimal(text: str) -> bool:
     return _DECIMAL.fullmatch(text) is not None
 
 
-def parse_whole(line: Line, text: str) -> int:
+def parse_whole_number(line: Line, text: str) -> int:
     """Parse a whole number of plain digits; raise for a sign, a leading zero, a fraction, or more than 64 bits."""
     if not _WHOLE_NUMBER.fullmatch(text):
         raise line.make_error(f"{text!r} is not a whole number")
@@ -31,7 +31,7 @@ def parse_decimal(line: Line, text: str, places: int) -> Decimal:
     integer, _, fraction = text.replace(",", ".").partition(".")
     if not is_decimal(text) or len(fraction) != places:
         raise line.make_error(f"{text!r} is not a number with {places} decimal places")
-    parse_whole(line, integer)
+    parse_whole_number(line, integer)
     return Decimal(f"{integer}.{fraction}")
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from runner.contract.report import Status
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS, Name
-from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole
+from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole_number
 
 STATUS_BY_MISSING_COUNT = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SUPPORTED}
 SECONDS_PER_UNIT = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
@@ -73,7 +73,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     if unit == "msec":
         # perf rounds, so the exact time may differ by half a unit of the last decimal place.
         return Count(parse_decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
-    value = Decimal(parse_whole(line, text))
+    value = Decimal(parse_whole_number(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
         # perf 7.2 always prints the times of its own clocks as "0" without a unit.
         return Count(value=None, unit=unit, status=Status.NOT_COUNTED)

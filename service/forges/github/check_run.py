@@ -12,7 +12,7 @@ from service.forges.comment_links import Links
 from service.forges.gate_findings import list_findings
 from service.forges.gate_verdict_text import describe_gate_verdict
 from service.rules.gate.verdict import GateOutcome
-from service.text.markdown import make_plain
+from service.text.markdown import make_text_plain
 
 NAME = "Faultwatch"
 MAX_SUMMARY_BYTES = 65_535
@@ -43,7 +43,7 @@ def render_check_run(outcome: GateOutcome, links: Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_choose_conclusion(outcome),
-        title=make_plain(describe_gate_verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
+        title=make_text_plain(describe_gate_verdict(outcome, make_text_plain), _MAX_TITLE_CHARACTERS),
         summary=comment_text.build_summary(outcome, links, MAX_SUMMARY_BYTES),
         annotations=tuple(_list_annotations(outcome)),
     )

@@ -65,7 +65,7 @@ def map_subjects(session: Session, name: str) -> dict[tuple[str, str, str], str]
     return {cell.place: cell.subject for cell in cells if cell.subject}
 
 
-def find_newest(session: Session) -> str | None:
+def find_newest_run_name(session: Session) -> str | None:
     """Return the name of the nightly run that began last; None if there is none."""
     return session.scalar(
         select(NightlyRun.name).order_by(NightlyRun.started_at.desc(), NightlyRun.name.desc()).limit(1)

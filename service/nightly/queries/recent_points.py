@@ -27,7 +27,7 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
 
     ``workload`` is a part of the names of the workloads; an empty subject or workload selects all.
     """
-    newest_points, join_condition = _select_newest(session, 1)
+    newest_points, join_condition = _select_newest_points(session, 1)
     conditions = [IS_IN_HISTORY, Series.metric == metric]
     if subject:
         conditions.append(Subject.name == subject)
@@ -61,7 +61,7 @@ def _read_points(
     session: Session, identity_by_series: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
     """Yield the newest points of these series, from runs that belong to a history."""
-    newest_points, join_condition = _select_newest(session, _POINTS_PER_SERIES)
+    newest_points, join_condition = _select_newest_points(session, _POINTS_PER_SERIES)
     # Do not use the session, which takes 1.5 times as long to return thousands of rows.
     rows = session.connection().execute(
         select(
@@ -78,7 +78,7 @@ def _read_points(
     return (RecentPoint(series_id, *identity_by_series[series_id], *columns) for series_id, *columns in rows)
 
 
-def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnElement[bool]]:
+def _select_newest_points(session: Session, n_points: int) -> tuple[FromClause, ColumnElement[bool]]:
     """Return a query for the newest points of each series, and the condition that joins it with the series.
 
     SQLite and PostgreSQL need different queries in order to read no other points.

@@ -8,7 +8,7 @@ from runner.contract import get_metric
 from runner.contract.number_text import format_count
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.certainty import Cause, Certainty
-from service.text.markdown import format_code, make_plain
+from service.text.markdown import format_code, make_text_plain
 from service.text.numbers import format_difference, format_percent, format_quantity
 
 _MAX_LISTED_CHANGES = 100
@@ -24,17 +24,16 @@ _CERTAINTY_WORDS = {
 
 def format_markdown_table(releases: Releases) -> str:
     """Return a table with a row for each series that has drifts, largest change first, with at most a hundred rows."""
-    head = (
-        f"### {make_plain(releases.subject)}: {_format_name(releases.base.name)} to {_format_name(releases.head.name)}"
-    )
+    base, head = _format_name(releases.base.name), _format_name(releases.head.name)
+    heading = f"### {make_text_plain(releases.subject)}: {base} to {head}"
     if not releases.changes:
         were = "was" if releases.unchanged == 1 else "were"
         compared = f"{releases.unchanged:,} judged series {were} compared"
-        return f"{head}\n\n{compared}, and no drift lies between the releases.\n"
+        return f"{heading}\n\n{compared}, and no drift lies between the releases.\n"
     rows = [_format_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
     n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED_CHANGES)  # Series without a net change are the last.
     lines = [
-        head,
+        heading,
         "",
         f"{len(releases.net_changes):,} series changed and {releases.n_same:,} did not, over "
         f"{format_count(releases.commits, 'commit')}.",

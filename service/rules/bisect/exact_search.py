@@ -34,7 +34,7 @@ MAX_SUSPECTS_OF_ALL_LINES = 8192
 """In a gap with more suspects, only commits on one line between its two ends are considered for measuring."""
 
 
-def search_exact(question: Question, observations: Iterable[Observation], max_commits: int = 1) -> Answer:
+def search_exact_metric(question: Question, observations: Iterable[Observation], max_commits: int = 1) -> Answer:
     """Return what to measure next, or the culprits.
 
     Parameters

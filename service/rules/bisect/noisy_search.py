@@ -218,8 +218,8 @@ class _Measurements:
         return np.array([first_of_column.setdefault(column.tobytes(), index) for index, column in enumerate(columns)])
 
 
-def search_noisy(question: Question, observations: Iterable[Observation]) -> Answer:
-    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search_exact`."""
+def search_noisy_metric(question: Question, observations: Iterable[Observation]) -> Answer:
+    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search_exact_metric`."""
     observations = list(observations)
     measurements = _Measurements.from_observations(question, observations)
     refusal = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed_tests})

@@ -74,7 +74,7 @@ class SettingQuestion(Strict):
 def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
     """Return the mixture to measure next, or the settings that carry the difference."""
     mixtures = list(observations)
-    return _search_exact(question, mixtures) if question.exact else _search_noisy(question, mixtures)
+    return _search_exact_metric(question, mixtures) if question.exact else _search_noisy_metric(question, mixtures)
 
 
 def _build_measure_step(question: SettingQuestion, changed_names: frozenset[str]) -> MeasureSettings:
@@ -96,7 +96,7 @@ class _NotMeasuredError(Exception):
         self.changed = changed_settings
 
 
-def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+def _search_exact_metric(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     """Return the next mixture to measure, or the settings, if one run is enough to know a mixture's level."""
     values: dict[frozenset[str], list[Number]] = {}
     for mixture in mixtures:
@@ -269,7 +269,7 @@ def _find_next_necessary(
     return necessary_names | {remaining_names[high - 1]}, remaining_names[: high - 1]
 
 
-def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+def _search_noisy_metric(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     """Return the next mixture to measure, or the settings, by Bayesian inference, if runs scatter around a level."""
     # Number the mixtures that can be tested, and collect their measurements.
     hypotheses, tests, after_step = _build_design(question.settings)

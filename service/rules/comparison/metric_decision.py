@@ -24,7 +24,7 @@ from typing import NamedTuple
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
 from runner.contract.level import Number, compute_median, compute_median_bounds, count_agreeing, is_repeating
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from service.rules.comparison.sign_test import (
     Signs,
     are_balanced,
@@ -158,7 +158,7 @@ def decide_count(
         )
     elif is_repeating_count:
         sentence = (
-            f"{capitalize_first(names.base)} and {names.head} have different counts, which mostly repeat "
+            f"{capitalize_first_letter(names.base)} and {names.head} have different counts, which mostly repeat "
             f"({agreement_clause}), but there are too few samples to be sure."
         )
     else:

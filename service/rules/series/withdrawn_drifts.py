@@ -7,6 +7,7 @@ from uuid import UUID
 
 from runner.contract import Kind
 from runner.contract.level import compute_median
+from runner.contract.number_text import format_count
 from service.rules.detect.level_change import format_level
 from service.rules.page_cache_effect import may_be_due_to_page_cache
 from service.rules.series.point_order import PathPoint
@@ -125,13 +126,13 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
         return (
-            f"Later runs contradict the drift: {_format_run_count(later_points)} after it, at "
+            f"Later runs contradict the drift: {format_count(len(later_points), 'run')} after it, at "
             f"{_format_level(later_points)}. The level before the drift was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if environment_before == environment_after else []
     if runs_between:
-        levels = _format_range(runs_between)
-        return f"Later runs contradict the drift: {_format_run_count(runs_between)} between its two sides, at {levels}."
+        runs, levels = format_count(len(runs_between), "run"), _format_range(runs_between)
+        return f"Later runs contradict the drift: {runs} between its two sides, at {levels}."
     return (
         f"With the {len(points):,} runs that are judged now, the change is no longer certain: the runs before it have "
         f"{_format_range(old_points)}, those after it {_format_range(new_points)}."
@@ -193,7 +194,3 @@ def _format_level(points: Sequence[PathPoint]) -> str:
 def _format_range(points: Sequence[PathPoint]) -> str:
     low, high = min(point.value for point in points), max(point.value for point in points)
     return format_level(low) if low == high else f"{format_level(low)} … {format_level(high)}"
-
-
-def _format_run_count(points: Sequence[PathPoint]) -> str:
-    return "1 run" if len(points) == 1 else f"{len(points):,} runs"

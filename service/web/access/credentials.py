@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from runner.contract.number_text import format_count
 from service.rules.access.throttle import MAX_FAILURES, MAX_FAILURES_PER_ADDRESS, count_seconds_to_wait
 from service.rules.access.token import is_proven, parse_token
 from service.schemas.audit import AuditAction
@@ -102,6 +103,6 @@ def _require_no_wait(seconds: int) -> None:
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
-            f"Too many sign-ins have failed. Try again in {seconds} second{'s' if seconds != 1 else ''}.",
+            f"Too many sign-ins have failed. Try again in {format_count(seconds, 'second')}.",
             headers={"Retry-After": str(seconds)},
         )

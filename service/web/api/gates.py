@@ -20,7 +20,7 @@ from service.store import accepted_heads, gate_baseline_levels
 from service.store import forge_queue as store
 from service.store.runs import gate_base_run
 from service.store.series import proofs
-from service.text.markdown import make_plain
+from service.text.markdown import make_text_plain
 from service.web.access.token_limits_and_ownership import require_access_to_publication, require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
@@ -79,8 +79,8 @@ def post(json_data: GateReport) -> GateAnswer:
     return GateAnswer(
         verdict=outcome.verdict,
         passed=outcome.passed,
-        judge=gate_verdict_text.describe_judge(outcome, make_plain),
-        sentence=gate_verdict_text.describe_gate_verdict(outcome, make_plain),
+        judge=gate_verdict_text.describe_judge(outcome, make_text_plain),
+        sentence=gate_verdict_text.describe_gate_verdict(outcome, make_text_plain),
         summary=comment_text.build_comment(outcome, links, max_bytes=_MAX_SUMMARY_BYTES),
         comparisons=tuple(case_outcome.comparison for case_outcome in outcome.cases),
         findings=list_findings(outcome),

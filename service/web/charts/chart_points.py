@@ -139,7 +139,7 @@ class Plot:
         self.path, self.off_path = DrawnPoints(path_points, self.slots), DrawnPoints(off_path, self.slots)
 
     @cached_property
-    def newest_first(self) -> list[SeriesPoint]:
+    def points_newest_first(self) -> list[SeriesPoint]:
         """All points: the newest commit first, and for each commit the newest run first."""
         points = [*self.path.points, *self.off_path.points, *self.valueless]
         return sorted(points, key=lambda point: (point.position, point.measured_at), reverse=True)

@@ -99,7 +99,7 @@ def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[st
     profiled_pairs: list[tuple[str, UUID, UUID]] = []
     for sides in complete_pairs[:_MAX_PAIRS]:
         base_id, head_id = [
-            profiles.find_newest(
+            profiles.find_newest_profile_id(
                 session,
                 ProfileFilter(subject=run.subject, case=run.case, revision=run.revision, host=run.host),
                 run.environment,

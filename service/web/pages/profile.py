@@ -65,8 +65,8 @@ def find_pair(
 ) -> ProfileView | None:
     """Return a view of the newest profiles of two sides; None if a side has no profile, or both have the same."""
     environment_before, environment_after = environments
-    before_id = profiles.find_newest(session, before, environment_before)
-    after_id = profiles.find_newest(session, after, environment_after)
+    before_id = profiles.find_newest_profile_id(session, before, environment_before)
+    after_id = profiles.find_newest_profile_id(session, after, environment_after)
     if before_id is None or after_id is None or before_id == after_id:
         return None
     return read_pair(session, before_id, after_id)

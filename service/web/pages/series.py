@@ -58,7 +58,7 @@ def show(series_id: int) -> Page:
     n_rows = _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
     if "all" in request.args:
         n_rows = len(series.points)
-    points = PLOTS.get_plot(series).newest_first[:n_rows]
+    points = PLOTS.get_plot(series).points_newest_first[:n_rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
     overlaid_series = list_overlaid_series(series)
     drawing = draw_chart(series, overlaid_series)

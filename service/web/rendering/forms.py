@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from runner.contract.job import JobOrder, Question
-from runner.contract.number_text import capitalize_first
+from runner.contract.number_text import capitalize_first_letter
 from service.web.access import authorization
 
 _AUTHOR_KEY = "author"
@@ -93,4 +93,4 @@ def _format_error(entry: ErrorDetails) -> str:
         return "The commit must be a hash, written in hexadecimal digits."
     if kind in _ERROR_PHRASES:
         return f"{label} {_ERROR_PHRASES[kind].format_map(limits)}."
-    return f"{label}: {text.rstrip('.')}." if name else f"{capitalize_first(text.rstrip('.'))}."
+    return f"{label}: {text.rstrip('.')}." if name else f"{capitalize_first_letter(text.rstrip('.'))}."

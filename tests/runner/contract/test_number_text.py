@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.number_text import (
-    capitalize_first,
+    capitalize_first_letter,
     format_amount,
     format_difference,
     format_duration,
@@ -176,8 +176,8 @@ def test_different_values_of_one_comparison_are_never_written_the_same(one: floa
 
 
 def test_a_sentence_begins_with_a_capital_and_keeps_the_names_in_it() -> None:
-    assert capitalize_first("job 3 is for the host Lab-A.") == "Job 3 is for the host Lab-A."
-    assert not capitalize_first("")
+    assert capitalize_first_letter("job 3 is for the host Lab-A.") == "Job 3 is for the host Lab-A."
+    assert not capitalize_first_letter("")
 
 
 @given(FINITE, FINITE, UNITS)

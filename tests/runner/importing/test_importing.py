@@ -78,7 +78,10 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
     ("damage", "said"),
     [
         (("9009", "many"), "line 3: 'many' is not a valid number for minor-faults"),
-        (("9009", "9009.5"), "line 3: '9009.5' is not a valid count"),
+        (
+            ("9009", "9009.5"),
+            "line 3: '9009.5' is not a valid count for minor-faults (write a whole number, 0 or more)",
+        ),
         (("9009", "-1"), "line 3: '-1' is not a valid count"),
         (("9009", "nan"), "line 3: 'nan' is not a valid number"),
         (("9009", "1e999"), "line 3"),

@@ -83,4 +83,5 @@ def test_a_failure_is_raised_even_if_the_service_refuses_its_report(
             runner.run(7, fail, fail)
         assert stub.paths[-1].endswith("/jobs/7/finish")
     assert "the failure of job 7 could not be reported" in said[-1]
+    assert said[-1].endswith("the service will count the job as lost")
     assert "Another runner has job 7." in said[-1]

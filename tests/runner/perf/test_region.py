@@ -28,7 +28,7 @@ def test_a_child_that_ends_although_it_was_stopped_is_left_out() -> None:
                 before = processor_time(program.pid)
                 while processor_time(program.pid) == before:  # perf counts nothing of a program that does not run
                     time.sleep(0.01)
-                reading = region.read_readings()["region:task-clock"]
+                reading = region.stop_counting()["region:task-clock"]
         finally:
             program.kill()
     assert reading.value, reading.reason

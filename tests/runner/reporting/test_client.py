@@ -73,7 +73,7 @@ def test_what_is_wrong_with_the_caller_or_the_way_is_no_refusal_of_the_report(st
 @pytest.mark.usefixtures("without_pauses")
 def test_a_service_that_stumbles_is_told_apart(answering: HttpStub) -> None:
     answering.always = Answer(500)
-    with pytest.raises(ServerError):
+    with pytest.raises(ServerError, match="the log of the service says why"):
         Service(answering.url).send_report(report())
 
 

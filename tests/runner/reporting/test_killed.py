@@ -70,4 +70,4 @@ def test_every_report_arrives_whatever_is_killed(answering: HttpStub, tmp_path: 
     assert len(kept) > KILLS
     assert set(kept) <= set(answering.stored)
     assert len(set(answering.stored) - set(kept)) <= KILLS, "at most the one that was under way at each kill"
-    assert not Spool(tmp_path).list_waiting()
+    assert not Spool(tmp_path).list_waiting_reports()

@@ -40,7 +40,7 @@ def test_measuring_goes_on_while_the_service_is_away_and_everything_arrives_in_t
         clock.now += 600.0 / 7  # a day has about a thousand of these
         outbox.post(one)
     assert str(outbox.error) == "away"
-    assert len(spool.list_waiting()) == len(reports)
+    assert len(spool.list_waiting_reports()) == len(reports)
     assert service.asked < len(reports), "a service that is away is left alone for a while"
     service.away = False
     outbox.deliver(at_once=True)

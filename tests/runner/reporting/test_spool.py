@@ -69,7 +69,7 @@ def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
     assert sent == reports[1:]
     ((file, reason),) = spool.list_refused_reports()
     assert reason == "samples.0: wrong"
-    assert not spool.list_waiting()
+    assert not spool.list_waiting_reports()
     file.rename(file.with_suffix(".json"))
     assert spool.flush(sent.append) == 1
     assert sent[-1] == reports[0]
@@ -93,7 +93,7 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
     with pytest.raises(ServerError):
         spool.flush(send)
     assert sent == reports[MAX_FAILURES:], "the others came first this time"
-    assert len(spool.list_waiting()) == MAX_FAILURES
+    assert len(spool.list_waiting_reports()) == MAX_FAILURES
 
 
 def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_pair_is_stored_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
         spool.add(base, head)
     assert list(tmp_path.iterdir()) == [obstacle]
     obstacle.rmdir()
-    assert spool.add(base, head) == spool.list_waiting()
+    assert spool.add(base, head) == spool.list_waiting_reports()
 
 
 def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ def test_another_form_is_refused(word: str) -> None:
 
 
 def test_a_name_that_is_not_valid_is_refused_and_named() -> None:
-    with pytest.raises(FaultwatchError, match=r"--env 'my-var=1': 'my-var' is not a valid name"):
+    with pytest.raises(
+        FaultwatchError, match=r"--env 'my-var=1': 'my-var' is not a valid name \(a name consists of letters"
+    ):
         parse_assignments("--env", ["my-var=1"], r"[A-Za-z_]+")
 
 

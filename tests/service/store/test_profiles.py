@@ -52,7 +52,7 @@ def test_the_newest_profile_of_the_environment_is_preferred(database: Database) 
             profiles.store_profile(session, profiles.prepare_profile(one))
     with database.reading() as session:
         asked = ProfileFilter(subject="subject", revision=old.revision.commit)
-        assert profiles.find_newest(session, asked) == new.profile_id
-        assert profiles.find_newest(session, asked, here.hash) == old.profile_id
-        assert profiles.find_newest(session, asked, "unheard of") == new.profile_id
-        assert profiles.find_newest(session, ProfileFilter(host="elsewhere")) is None
+        assert profiles.find_newest_profile_id(session, asked) == new.profile_id
+        assert profiles.find_newest_profile_id(session, asked, here.hash) == old.profile_id
+        assert profiles.find_newest_profile_id(session, asked, "unheard of") == new.profile_id
+        assert profiles.find_newest_profile_id(session, ProfileFilter(host="elsewhere")) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runner.contract.commit_search import Pace
 from service.rules.bisect.commits_per_step import choose_commits_at_once
-from service.rules.bisect.exact_search import search_exact
+from service.rules.bisect.exact_search import search_exact_metric
 from service.rules.bisect.question import Measure, Observation, Question
 from tests.service.rules.bisect.histories import levels, line
 
@@ -52,7 +52,7 @@ def test_a_step_with_several_commits_divides_the_range_into_equal_parts(culprit:
     question, truth = Question(good="c0", bad="c300", commits=nodes), levels(nodes, {f"c{culprit}": 7})
     seen = [Observation(commit=end, value=truth[end]) for end in ("c0", "c300")]
     steps = 0
-    while isinstance(answer := search_exact(question, seen, many), Measure):
+    while isinstance(answer := search_exact_metric(question, seen, many), Measure):
         assert len(answer.commits) <= many
         seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
         steps += 1

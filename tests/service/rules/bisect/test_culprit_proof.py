@@ -75,7 +75,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     for place in range(MAX_PROOFS_WITHOUT_RESULT + 1):
         session = uuid.uuid4()
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
-    answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
+    answer = choose_next_proof(question, exact_search.search_exact_metric(question, seen), seen)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
     assert "did not confirm 4 differences" in answer.sentence
@@ -88,7 +88,7 @@ def test_equal_pairs_of_commits_that_were_never_measured_alone_do_not_refute_the
     for place in (2, 4, 6, 8):  # compared with a neighbour for another reason; the neighbour has no run of its own
         session = uuid.uuid4()
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (place - 1, place)]
-    answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
+    answer = choose_next_proof(question, exact_search.search_exact_metric(question, seen), seen)
     assert isinstance(answer, Prove)
     assert answer.commit == "c10"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.rules.bisect.exact_search import search_exact
+from service.rules.bisect.exact_search import search_exact_metric
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Found, Measure, Observation, Question, Refused
 from tests.service.rules.bisect.histories import ancestors, graphs, lead, levels, line
@@ -20,7 +20,7 @@ def ask(nodes, **more) -> Question:
 @pytest.mark.parametrize("culprit", [1, 2, 499, 500, 501, 999, 1000])
 def test_a_thousand_commits_take_twelve_measurements(culprit):
     nodes = line(1000)
-    answer, seen = lead(search_exact, ask(nodes), levels(nodes, {f"c{culprit}": 1}))
+    answer, seen = lead(search_exact_metric, ask(nodes), levels(nodes, {f"c{culprit}": 1}))
     assert [culprit.commit for culprit in answer.culprits] == [f"c{culprit}"]
     assert answer.culprits[0].parent == f"c{culprit - 1}"
     assert len(seen) <= 12
@@ -32,7 +32,7 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
     commits = [node.commit for node in nodes]
     culprits = data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=3, unique=True))
     truth = levels(nodes, {culprit: 2**place for place, culprit in enumerate(culprits)})
-    answer, seen = lead(search_exact, ask(nodes), truth, slots=slots)
+    answer, seen = lead(search_exact_metric, ask(nodes), truth, slots=slots)
     assert isinstance(answer, Found)
     assert {culprit.commit for culprit in answer.culprits} == set(culprits)
     assert len(seen) == len({observation.commit for observation in seen})
@@ -46,7 +46,7 @@ def test_the_culprits_explain_every_commit_that_was_measured(nodes, data):
     culprits = data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=4, unique=True))
     steps = {culprit: data.draw(st.sampled_from([-10, -3, 3, 10])) for culprit in culprits}
     truth = levels(nodes, steps)
-    answer, seen = lead(search_exact, ask(nodes), truth)
+    answer, seen = lead(search_exact_metric, ask(nodes), truth)
     # A culprit that is named with other commits has an unknown effect on those.
     if isinstance(answer, Found) and all(len(culprit.candidates) == 1 for culprit in answer.culprits):
         contained = ancestors(nodes)
@@ -64,7 +64,7 @@ def test_a_branch_that_cancels_what_it_merged_is_found_with_it():
         Node(commit="x", parents=("b",)),
         Node(commit="m", parents=("a", "x")),
     )
-    answer, _ = lead(search_exact, ask(nodes), levels(nodes, {"a": 10, "x": -10, "m": 3}))
+    answer, _ = lead(search_exact_metric, ask(nodes), levels(nodes, {"a": 10, "x": -10, "m": 3}))
     assert {culprit.commit: culprit.own_change for culprit in answer.culprits} == {"a": 10, "x": -10, "m": 3}
 
 
@@ -78,7 +78,7 @@ def test_a_merge_undone_among_commits_that_cannot_be_built_is_explained_once():
         Node(commit="c6", parents=("c2", "c4", "c5")),
     )
     steps = {"c1": 1, "c2": -1, "c6": 5}
-    answer, _ = lead(search_exact, ask(nodes), levels(nodes, steps), failing={"c2", "c4"})
+    answer, _ = lead(search_exact_metric, ask(nodes), levels(nodes, steps), failing={"c2", "c4"})
     assert all(steps.keys() & set(culprit.candidates) for culprit in answer.culprits)
 
 
@@ -88,7 +88,7 @@ def test_a_culprit_that_merges_older_branches_criss_cross_is_told_from_the_merge
         **{"c6": ("c2", "c3", "c4"), "c7": ("c3", "c4", "c5"), "c8": ("c4", "c6", "c7")},
     }
     nodes = tuple(Node(commit=commit, parents=before) for commit, before in parents.items())
-    answer, _ = lead(search_exact, ask(nodes), levels(nodes, {"c1": 1, "c7": 2, "c2": 4}))
+    answer, _ = lead(search_exact_metric, ask(nodes), levels(nodes, {"c1": 1, "c7": 2, "c2": 4}))
     assert {culprit.commit: culprit.candidates for culprit in answer.culprits} == {
         name: (name,) for name in ("c1", "c2", "c7")
     }
@@ -100,7 +100,7 @@ def test_a_culprit_is_among_the_candidates_where_commits_cannot_be_built(nodes, 
     commits = [node.commit for node in nodes]
     culprit = data.draw(st.sampled_from(commits))
     failing = data.draw(st.sets(st.sampled_from(commits))) - {commits[-1]}
-    answer, seen = lead(search_exact, ask(nodes), levels(nodes, {culprit: 7}), failing)
+    answer, seen = lead(search_exact_metric, ask(nodes), levels(nodes, {culprit: 7}), failing)
     assert isinstance(answer, Found)
     named = {commit for culprit in answer.culprits for commit in culprit.candidates}
     assert culprit in named
@@ -115,7 +115,7 @@ def test_known_results_are_reused(known, culprit):
     truth = levels(nodes, {f"c{culprit}": -3})
     stored = [Observation(commit=f"c{place}", value=truth[f"c{place}"]) for place in known]
     seen = list(stored)
-    while isinstance(answer := search_exact(ask(nodes), seen), Measure):
+    while isinstance(answer := search_exact_metric(ask(nodes), seen), Measure):
         assert not {observation.commit for observation in seen} & set(answer.commits)
         seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
     assert answer.culprits[0].commit == f"c{culprit}"
@@ -129,7 +129,7 @@ def test_several_builds_side_by_side_take_fewer_turns():
     nodes = line(1000)
     truth = levels(nodes, {"c700": 5})
     seen, turns = [], 0
-    while isinstance(answer := search_exact(ask(nodes), seen, max_commits=3), Measure):
+    while isinstance(answer := search_exact_metric(ask(nodes), seen, max_commits=3), Measure):
         seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
         turns += 1
     assert answer.culprits[0].commit == "c700"
@@ -139,7 +139,7 @@ def test_several_builds_side_by_side_take_fewer_turns():
 def test_a_stretch_that_does_not_build_is_left_at_once():
     nodes = line(1024)
     failing = {f"c{place}" for place in range(430, 620)}
-    answer, seen = lead(search_exact, ask(nodes), levels(nodes, {"c100": 5}), failing)
+    answer, seen = lead(search_exact_metric, ask(nodes), levels(nodes, {"c100": 5}), failing)
     assert answer.culprits[0].commit == "c100"
     assert len(seen) <= 16
 
@@ -153,7 +153,7 @@ def test_the_search_follows_a_merge_into_its_branch():
         Node(commit="m", parents=("c1", "b3")),
     )
     truth = {**levels(nodes, {"b2": 5}), "c0": 100}
-    answer, _ = lead(search_exact, ask(nodes), truth)
+    answer, _ = lead(search_exact_metric, ask(nodes), truth)
     assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("b2", "b1")]
 
 
@@ -165,7 +165,7 @@ def test_a_merge_is_shown_with_levels_that_were_measured():
         Node(commit="m", parents=("c1", "b1")),
     )
     truth = {"c0": 25_000, "c1": 19_000, "b1": 3_000, "m": 2_000}
-    answer, _ = lead(search_exact, ask(nodes), truth)
+    answer, _ = lead(search_exact_metric, ask(nodes), truth)
     shown = {culprit.commit: culprit for culprit in answer.culprits}
     assert set(shown) == {"c1", "b1", "m"}
     for culprit in answer.culprits:
@@ -180,13 +180,13 @@ def test_a_merge_that_no_branch_explains_is_the_culprit_itself():
         Node(commit="b1", parents=("c0",)),
         Node(commit="m", parents=("c1", "b1")),
     )
-    answer, _ = lead(search_exact, ask(nodes), {"c0": 1, "c1": 1, "b1": 1, "m": 9})
+    answer, _ = lead(search_exact_metric, ask(nodes), {"c0": 1, "c1": 1, "b1": 1, "m": 9})
     assert [culprit.commit for culprit in answer.culprits] == ["m"]
 
 
 def test_ends_that_do_not_differ_are_refused_with_the_numbers():
     nodes = line(10)
-    answer, seen = lead(search_exact, ask(nodes), levels(nodes, {}))
+    answer, seen = lead(search_exact_metric, ask(nodes), levels(nodes, {}))
     assert isinstance(answer, Refused)
     assert "good 100, bad 100" in answer.sentence
     assert len(seen) == 2
@@ -194,17 +194,17 @@ def test_ends_that_do_not_differ_are_refused_with_the_numbers():
 
 def test_a_difference_that_does_not_matter_is_refused():
     nodes = line(10)
-    answer, _ = lead(search_exact, ask(nodes, min_difference=5), levels(nodes, {"c3": 4}))
+    answer, _ = lead(search_exact_metric, ask(nodes, min_difference=5), levels(nodes, {"c3": 4}))
     assert isinstance(answer, Refused)
     assert "less than 5" in answer.sentence
 
 
 def test_an_end_that_cannot_be_measured_and_one_that_does_not_descend_are_refused():
     nodes = line(10)
-    answer, _ = lead(search_exact, ask(nodes), levels(nodes, {"c3": 4}), {"c10"})
+    answer, _ = lead(search_exact_metric, ask(nodes), levels(nodes, {"c3": 4}), {"c10"})
     assert isinstance(answer, Refused)
     assert "c10, could not be built" in answer.sentence
-    assert isinstance(search_exact(Question(good="x", bad="c10", commits=nodes), []), Refused)
+    assert isinstance(search_exact_metric(Question(good="x", bad="c10", commits=nodes), []), Refused)
 
 
 def test_the_question_survives_as_text():
@@ -224,7 +224,7 @@ def test_culprits_lie_in_the_range_only():
     )
     truth = levels(nodes, {"c1": 3, "b3": 5})
     assert "c1" in ancestors(nodes)["b2"]
-    answer, _ = lead(search_exact, ask(nodes), truth)
+    answer, _ = lead(search_exact_metric, ask(nodes), truth)
     assert [culprit.commit for culprit in answer.culprits] == ["c1", "b3"]
 
 
@@ -239,7 +239,7 @@ def test_a_branch_that_started_before_the_good_end_is_searched_within_the_range(
     lacking = {f"b{place}": 95 for place in range(1, 40)}
     truth = {"c0": 100, "c1": 100, **lacking, "m": 107, "c2": 107}
     truth |= {f"b{place}": 102 for place in range(17, 40)}
-    answer, seen = lead(search_exact, ask(nodes), truth)
+    answer, seen = lead(search_exact_metric, ask(nodes), truth)
     assert [(culprit.commit, culprit.candidates) for culprit in answer.culprits] == [("b17", ("b17",))]
     assert len(seen) <= 2 * log2(len(nodes)) + 4
 
@@ -251,14 +251,14 @@ def test_the_first_commit_of_an_older_branch_and_its_merge_are_named_together():
         Node(commit="b2", parents=("b1",)),
         Node(commit="m", parents=("c1", "b2")),
     )
-    answer, _ = lead(search_exact, ask(nodes), {"c0": 100, "c1": 100, "b1": 107, "b2": 107, "m": 107})
+    answer, _ = lead(search_exact_metric, ask(nodes), {"c0": 100, "c1": 100, "b1": 107, "b2": 107, "m": 107})
     assert [culprit.candidates for culprit in answer.culprits] == [("b1", "m")]
 
 
 def test_a_metric_that_moves_everywhere_is_refused_within_the_budget():
     nodes = line(1000)
     truth = {f"c{place}": place * 7919 % 101 for place in range(1001)}
-    answer, seen = lead(search_exact, ask(nodes), truth)
+    answer, seen = lead(search_exact_metric, ask(nodes), truth)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: the metric moves at more than 16 places")
     assert len(seen) <= 16 * (2 * log2(1000) + 4)
@@ -270,7 +270,7 @@ def test_a_metric_that_moves_everywhere_is_refused_at_once_if_every_commit_is_me
     for level_of in (lambda place: place * 7919 % 101, lambda place: place % 2 if place < 300 else 5):
         seen = [Observation(commit=f"c{place}", value=level_of(place)) for place in range(301)]
         started = process_time()
-        answer = search_exact(question, seen)
+        answer = search_exact_metric(question, seen)
         assert isinstance(answer, Refused)
         assert answer.sentence.startswith("Not proven: the metric moves at more than 16 places")
         assert process_time() - started < 5  # it took half a minute while it looked for every one of them
@@ -282,7 +282,9 @@ def test_changes_that_do_not_matter_add_up_to_no_culprit():
     question = Question(good="c0", bad="c14", commits=line(14), min_difference=10)
     seen = [Observation(commit=commit, value=level) for commit, level in truth.items()]
     for known in (seen, seen[:1] + seen[6:8] + seen[-1:]):
-        answer, _ = lead(lambda *asked, known=known: search_exact(asked[0], [*known, *asked[1]]), question, truth)
+        answer, _ = lead(
+            lambda *asked, known=known: search_exact_metric(asked[0], [*known, *asked[1]]), question, truth
+        )
         assert isinstance(answer, Found)
         assert {culprit.commit: culprit.own_change for culprit in answer.culprits} == {"c1": 30, "c14": 20}
 
@@ -294,7 +296,7 @@ def test_each_culprit_moves_the_metric_by_what_matters_if_all_commits_drift_a_li
     steps = small | {f"c{data.draw(st.integers(1, length))}": data.draw(st.sampled_from([12, 40, -60]))}
     truth = levels(nodes, steps)
     question = Question(good="c0", bad=f"c{length}", commits=nodes, min_difference=10)
-    answer, _ = lead(search_exact, question, truth)
+    answer, _ = lead(search_exact_metric, question, truth)
     culprits = answer.culprits if isinstance(answer, Found) else ()
     assert {culprit.commit: culprit.own_change for culprit in culprits}.items() <= {
         commit: size for commit, size in steps.items() if abs(size) >= 10
@@ -305,7 +307,7 @@ def test_each_culprit_moves_the_metric_by_what_matters_if_all_commits_drift_a_li
 
 def test_smaller_changes_that_add_up_are_refused_with_the_numbers():
     truth = {f"c{place}": 100 + 6 * place for place in range(3)}
-    answer, _ = lead(search_exact, Question(good="c0", bad="c2", commits=line(2), min_difference=10), truth)
+    answer, _ = lead(search_exact_metric, Question(good="c0", bad="c2", commits=line(2), min_difference=10), truth)
     assert isinstance(answer, Refused)
     assert answer.sentence == (
         "The two ends of the range differ (good 100, bad 112), but no commit was found that moves the metric by 10 or "
@@ -315,6 +317,6 @@ def test_smaller_changes_that_add_up_are_refused_with_the_numbers():
 
 def test_ends_that_differ_by_less_than_matters_are_refused_with_the_limit():
     question = Question(good="c0", bad="c1", commits=line(1), min_difference=10)
-    answer, _ = lead(search_exact, question, {"c0": 100, "c1": 106})
+    answer, _ = lead(search_exact_metric, question, {"c0": 100, "c1": 106})
     assert isinstance(answer, Refused)
     assert answer.sentence == "The two ends of the range differ by less than 10: good 100, bad 106."

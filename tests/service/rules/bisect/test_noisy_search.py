@@ -5,7 +5,7 @@ import random
 import pytest
 
 from service.rules.bisect.graph import Node
-from service.rules.bisect.noisy_search import search_noisy
+from service.rules.bisect.noisy_search import search_noisy_metric
 from service.rules.bisect.question import Found, Measure, Observation, Question, Refused
 from tests import thorough
 from tests.service.rules.bisect.histories import levels, line
@@ -21,7 +21,7 @@ def lead(question, truth, noise=1.0, seed=0, failing=frozenset()):
     """Lead a search to its end with normal noise; return its answer and the number of runs."""
     random_ = random.Random(seed)
     seen: list[Observation] = []
-    while isinstance(answer := search_noisy(question, seen), Measure):
+    while isinstance(answer := search_noisy_metric(question, seen), Measure):
         assert len(seen) < 2000
         assert len(answer.commits) == 1
         for commit in answer.commits:
@@ -116,7 +116,7 @@ def test_stored_runs_are_used():
         return Observation(commit=commit, value=truth[commit] + random_.gauss(0, 1))
 
     stored = [run(f"c{place}") for place in range(0, 201, 5) for _ in range(4)]
-    answer = search_noisy(ask(nodes), stored)
+    answer = search_noisy_metric(ask(nodes), stored)
     assert isinstance(answer, Measure)
     assert all(140 < int(commit[1:]) < 160 for commit in answer.commits)
 
@@ -125,5 +125,5 @@ def test_the_same_observations_give_the_same_answer():
     nodes = line(50)
     answer, seen = lead(ask(nodes), levels(nodes, {"c20": 3}))
     assert isinstance(answer, Found)
-    assert search_noisy(ask(nodes), seen) == answer
-    assert search_noisy(ask(nodes), seen[:9]) == search_noisy(ask(nodes), seen[:9])
+    assert search_noisy_metric(ask(nodes), seen) == answer
+    assert search_noisy_metric(ask(nodes), seen[:9]) == search_noisy_metric(ask(nodes), seen[:9])
