@@ -34,7 +34,8 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
-from service.rules.diagnose.difference_causes import NEAREST_CHANGE, can_be_chance
+from service.rules.diagnose.changed_places import NEAREST_CHANGE
+from service.rules.diagnose.execution_spread import can_be_chance
 from service.rules.diagnose.profile_facts import Facts
 from service.text.numbers import format_amount
 
