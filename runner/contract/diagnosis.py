@@ -238,7 +238,7 @@ class Difference(Strict):
     there is nothing to add."""
     resized_types: Line = ""
     """Sentences on the types whose objects take more memory than before, or less if the difference is negative; empty
-    if there are none, if the leading cause concerns no objects, or without debugging information."""
+    if none can explain the difference, if the leading cause concerns no objects, or without debugging information."""
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""

@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import sys
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,9 @@ from elftools.dwarf.die import DIE
 from elftools.dwarf.lineprogram import LineProgram
 from elftools.elf.elffile import ELFFile
 
-_MAX_MEMORY_BYTES, _MAX_CPU_SECONDS = 2 << 30, 5
+_MAX_MEMORY_BYTES, _MAX_CPU_SECONDS = 2 << 30, 8
+_MAX_READING_SECONDS = 4.0
+"""The CPU time after which no further types are read: those of a very large program are not complete."""
 _MAX_DEBUG_BYTES = 256 << 20
 """The largest size of a file's debugging information, uncompressed."""
 _MAX_TYPES, _MAX_FIELDS, _MAX_NAME_CHARACTERS = 2000, 100, 200
@@ -194,14 +197,19 @@ def read_layouts(path: Path, tree: str) -> Iterator[Layout]:
 
 
 def select_unambiguous_layouts(layouts: Iterator[Layout]) -> list[Layout]:
-    """Return each type once, without those whose name means types of several sizes; the first if there are too many."""
+    """Return each type once, without those whose name means types of several sizes.
+
+    If there are too many types, or they take too long to read, the first are returned.
+    """
     layouts_by_name: dict[str, Layout] = {}
     ambiguous: set[str] = set()
     for layout in layouts:
+        if len(layouts_by_name) >= _MAX_TYPES or time.process_time() > _MAX_READING_SECONDS:
+            break
         known = layouts_by_name.setdefault(layout["name"], layout)
         if known["bytes"] != layout["bytes"]:
             ambiguous.add(layout["name"])
-    return [layout for name, layout in layouts_by_name.items() if name not in ambiguous][:_MAX_TYPES]
+    return [layout for name, layout in layouts_by_name.items() if name not in ambiguous]
 
 
 def _list_files(program: LineProgram) -> list[str]:

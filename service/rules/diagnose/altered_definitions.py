@@ -34,7 +34,8 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
-from service.rules.diagnose.difference_causes import NEAREST_CHANGE, can_be_chance
+from service.rules.diagnose.changed_places import NEAREST_CHANGE
+from service.rules.diagnose.execution_spread import can_be_chance
 from service.rules.diagnose.profile_facts import Facts
 from service.text.numbers import format_amount
 
@@ -55,7 +56,9 @@ _TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 """The arguments of a template or of a generic function."""
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
-"""At most this many files or definitions are listed."""
+"""At most this many files or definitions are named; others are counted."""
+_MAX_COUNTED_DEFINITIONS = 12
+"""If there are more definitions, none is named, because it would be chosen at random."""
 
 
 class _Strength(IntEnum):
@@ -250,6 +253,11 @@ def _is_own_use(definition: ChangedDefinition, use: Use) -> bool:
     return (use.function, use.file, use.line) == (definition.name, definition.file, definition.line)
 
 
+def _is_function(definition: ChangedDefinition) -> bool:
+    """Return whether a definition is that of a function, whose lines are uses of it as well."""
+    return any(_is_own_use(definition, use) for use in definition.uses)
+
+
 def _build_altered_definition(definition: ChangedDefinition, use: Use | None, *, is_only: bool) -> AlteredDefinition:
     """Return an altered definition as a part of a diagnosis."""
     place = f"{shorten_source_path(definition.file)}:{definition.line}"
@@ -260,7 +268,7 @@ def _build_altered_definition(definition: ChangedDefinition, use: Use | None, *,
         place=place[:MAX_LINE_CHARACTERS],
         use=text[:MAX_LINE_CHARACTERS],
         is_own_line=is_own_line,
-        is_function=any(_is_own_use(definition, own_use) for own_use in definition.uses),
+        is_function=_is_function(definition),
         is_only=is_only,
     )
 
@@ -367,10 +375,14 @@ def _join_names(names: Sequence[str]) -> str:
 
 def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
     """Return a sentence on which definitions a change alters; empty if there are none, or too many."""
-    if not 0 < len(definitions) <= _MAX_NAMED_FILES:
+    if not 0 < len(definitions) <= _MAX_COUNTED_DEFINITIONS:
         return ""
-    names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
-    return f"The change alters {join_words(names)}."[:MAX_LINE_CHARACTERS]
+    # Lines of a function would be seen on the stacks; what a macro or a type alters is not.
+    ranked = sorted(definitions, key=_is_function)
+    names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in ranked]
+    n_others = len(names) - _MAX_NAMED_FILES
+    others = [format_count(n_others, "other definition")] if n_others > 0 else []
+    return f"The change alters {join_words([*names[:_MAX_NAMED_FILES], *others])}."[:MAX_LINE_CHARACTERS]
 
 
 def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:

@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.diagnosis import ChangedPlace
+from runner.contract.diagnosis import MAX_CHANGED_FILES, MAX_CHANGED_RANGES, ChangedPlace, LineRange
 from runner.contract.own_frame import is_own_frame
 from runner.contract.profile import COMPILED_MODULE, Frame, Profile
 from runner.contract.profile_difference import (
@@ -33,12 +33,17 @@ _MIN_LOCAL_SHARE = 0.9
 allocator itself would act on all of its callers."""
 _MIN_CHANGED_SHARE = 0.05
 """A changed line is named only if it has at least this share of the difference."""
+_MIN_CHANGED_FAULTS = 3
+"""A changed line is named only if it has at least this many faults of the difference, or half of a smaller one: which
+line is the first to touch a page also depends on what lies on it."""
 _MIN_INNER_SHARE = 0.5
 """Of the changed lines that call one another, the innermost is named that has at least this share of the growth."""
 _MAX_UNKNOWN_SHARE = 0.1
 """If more of the faults, or of their growth, have unknown lines or callers, or a difference of this share of the growth
 cannot be resolved, nothing is said about all changed lines."""
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tpp|def)$")
+ChangedLines = Mapping[str, tuple[LineRange, ...]]
+"""The ranges of lines that a change altered, by file."""
 _LineChange = tuple[FunctionLine, WeightChange]
 
 
@@ -58,7 +63,7 @@ class _CallingLines(Struct):
 def find_changed_place(
     changes: Iterable[_LineChange],
     profiles: tuple[Profile, Profile],
-    is_changed: Callable[[str, int], bool],
+    is_line_changed: Callable[[str, int], bool],
     growth: int,
 ) -> ChangedPlace | None:
     """Return the changed line whose own faults grew most, or else the changed line that calls what faults more.
@@ -72,16 +77,16 @@ def find_changed_place(
         The lines with faults of their own, with their changes.
     profiles
         The profiles before and after.
-    is_changed
+    is_line_changed
         Returns whether a line of a file was changed.
     growth
         The whole difference in faults.
     """
-    least = max(1, _MIN_CHANGED_SHARE * abs(growth))
+    least = max(_MIN_CHANGED_SHARE * abs(growth), min(_MIN_CHANGED_FAULTS, abs(growth) / 2), 1)
     sign = -1 if growth < 0 else 1  # The growths below count as positive if they are in the direction of the whole.
 
     def is_named(place: FunctionLine) -> bool:
-        return bool(place.line_after) and is_changed(place.function_key.file, place.line_after)
+        return bool(place.line_after) and is_line_changed(place.function_key.file, place.line_after)
 
     growths: Counter[FunctionLine] = Counter()
     for place, change in changes:
@@ -127,29 +132,31 @@ def _find_changed_caller(
 
 
 def find_changed_returning_place(
-    facts: Facts, calls: Collection[str], is_changed: Callable[[str, int], bool]
+    facts: Facts, calls: Collection[str], is_line_changed: Callable[[str, int], bool]
 ) -> ChangedPlace | None:
     """Return the changed line that calls what gives memory back with given system calls.
 
     None if the stacks do not show one for most of these calls. Of the changed lines that call one another, it is the
     innermost.
     """
-    frame = facts.find_returning_place(lambda frames: _find_changed_frame(frames, is_changed), *calls)
+    frame = facts.find_returning_place(lambda frames: _find_changed_frame(frames, is_line_changed), *calls)
     return _build_calling_place(frame, gives_back=True) if frame else None
 
 
-def find_changed_requesting_place(facts: Facts, is_changed: Callable[[str, int], bool]) -> ChangedPlace | None:
+def find_changed_requesting_place(facts: Facts, is_line_changed: Callable[[str, int], bool]) -> ChangedPlace | None:
     """Return the changed line that calls what requests most of the memory that is touched for the first time.
 
     None if the stacks do not show one. Of the changed lines that call one another, it is the innermost.
     """
-    frame = facts.find_requesting_place(lambda frames: _find_changed_frame(frames, is_changed))
+    frame = facts.find_requesting_place(lambda frames: _find_changed_frame(frames, is_line_changed))
     return _build_calling_place(frame, requests=True) if frame else None
 
 
-def _find_changed_frame(frames: Sequence[Frame], is_changed: Callable[[str, int], bool]) -> Frame | None:
+def _find_changed_frame(frames: Sequence[Frame], is_line_changed: Callable[[str, int], bool]) -> Frame | None:
     """Return the innermost frame of the program whose line was changed; None if there is none."""
-    changed_frames = (frame for frame in reversed(frames) if is_own_frame(frame) and is_changed(frame.file, frame.line))
+    changed_frames = (
+        frame for frame in reversed(frames) if is_own_frame(frame) and is_line_changed(frame.file, frame.line)
+    )
     return next(changed_frames, None)
 
 
@@ -335,3 +342,20 @@ def _compute_resolution(profiles: tuple[Profile, Profile]) -> int:
 def _is_allocator(function: str) -> bool:
     """Return whether a function allocates memory for its callers, judging by its name."""
     return _ALLOCATOR.search(function) is not None
+
+
+def is_changed(changed_lines: ChangedLines, file: str, line: int) -> bool:
+    """Return whether a line of a file is one of the changed lines."""
+    return any(first_line <= line <= last_line for first_line, last_line in changed_lines.get(file, ()))
+
+
+def may_be_changed(changed_lines: ChangedLines, line: FunctionLine) -> bool:
+    """Return whether a line was changed, or may have been removed: one without faults after the change may be gone."""
+    file = line.function_key.file
+    return is_changed(changed_lines, file, line.line_after) if line.line_after else file in changed_lines
+
+
+def contains_all_changes(changed_lines: ChangedLines) -> bool:
+    """Return whether the changed lines are known and complete: those of large changes are cut off."""
+    n_ranges = sum(map(len, changed_lines.values()))
+    return 0 < len(changed_lines) < MAX_CHANGED_FILES and n_ranges < MAX_CHANGED_RANGES

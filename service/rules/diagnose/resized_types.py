@@ -18,8 +18,10 @@ _MAX_TYPES, _MAX_FIELDS = 2, 3
 """At most so many types are described, and so many fields of each."""
 _MIN_CONTAINER_BYTES = 1024
 """A type that contains resized ones, such as a table of them, is named if it changed by at least so many bytes."""
-_NOT_OBJECTS = frozenset({FaultCause.FILE_PAGES, FaultCause.IMAGE, FaultCause.OTHER})
-"""The causes of faults on pages that contain no objects of the program."""
+_OBJECT_CAUSES = frozenset(
+    {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA, FaultCause.STACK, FaultCause.COPIED, FaultCause.UNKNOWN_TOUCH}
+)
+"""The causes of which there are more faults if the objects of a program take more memory."""
 
 
 class _ResizedType(Struct, frozen=True):
@@ -61,7 +63,7 @@ def relate_to_types(
 ) -> Difference:
     """Return a difference with a sentence on the types that grew, if there are more faults, or that shrank, if fewer.
 
-    Nothing is added if the leading cause concerns pages that contain no objects.
+    Nothing is added if the leading cause concerns pages that contain no objects, or has no line of its own.
 
     Parameters
     ----------
@@ -70,15 +72,27 @@ def relate_to_types(
     """
     growth = difference.after - difference.before
     leading_part = difference.parts[0] if difference.parts else None
-    if leading_part is None or leading_part.faults * growth <= 0 or leading_part.cause in _NOT_OBJECTS:
+    if leading_part is None or leading_part.faults * growth <= 0 or leading_part.cause not in _OBJECT_CAUSES:
         return difference
-    resized_types = [resized for resized in _list_resized_types(*profiles) if resized.growth * growth > 0]
+    if not leading_part.place:
+        return difference  # Memory is only laid out differently.
+    n_pages = max(difference.before, difference.after)
+    resized_types = [
+        resized
+        for resized in _list_resized_types(*profiles)
+        if resized.growth * growth > 0 and _can_explain(resized, leading_part.faults, n_pages)
+    ]
     sentences = list(_describe_types(resized_types, definitions))
     if not sentences:
         return difference
     return difference.model_copy(
         update={"resized_types": " ".join(sentences)[:MAX_LINE_CHARACTERS], "is_indirect": False}
     )
+
+
+def _can_explain(resized: _ResizedType, faults: int, n_pages: int) -> bool:
+    """Return whether a type can cause a change of so many faults, if all pages contained nothing but its objects."""
+    return abs(resized.growth) * n_pages >= abs(faults) * max(resized.before.bytes, resized.after.bytes)
 
 
 def _list_resized_types(before: Profile, after: Profile) -> list[_ResizedType]:

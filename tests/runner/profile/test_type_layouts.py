@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.profile import TypeField, TypeLayout
+from runner.contract.profile import MAX_TYPES, TypeField, TypeLayout
 from runner.execution.sandbox import create_sandbox
 from runner.profile.type_layouts import TypeLayoutCache
 
@@ -134,3 +134,11 @@ def test_a_damaged_program_ends_the_reader_and_nothing_else(tmp_path: Path) -> N
         (program.parent / f"damaged{number}").write_bytes(damaged)
         read(program.parent / f"damaged{number}")
     assert read(program).keys() == {"entry", "table"}
+
+
+def test_of_very_many_types_the_first_are_read(tmp_path: Path) -> None:
+    """A program that somebody generated must not keep the reader busy."""
+    types = "".join(f"struct t{n} {{ long a[{n % 9 + 1}]; }} v{n};\n" for n in range(MAX_TYPES + 500))
+    types_read = read(build(tmp_path / "tree", f"{types}int main(void) {{ return 0; }}\n", "cc", "-g"))
+    assert len(types_read) == MAX_TYPES
+    assert types_read["t1"].bytes == 16

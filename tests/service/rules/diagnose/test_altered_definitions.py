@@ -12,6 +12,7 @@ from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import GROW, MEMSET, READ, new, profiled
 
 FILES = (ChangedFile(file="src/limits.h", bytes_before=10, bytes_after=11),)
+RUN = ChangedFile(file="src/run.c", bytes_before=90, bytes_after=99)
 
 
 def explain(
@@ -265,3 +266,16 @@ def test_of_definitions_without_a_link_those_whose_code_was_seen_to_run_are_name
         before, after, define("check", ("src/check.c", 41, "check")), define("LIMIT", ("src/start.c", 4, "init"))
     )
     assert difference.other_change == "The change alters LIMIT (src/limits.h:7)."
+
+
+def test_of_many_definitions_the_first_are_named_and_the_others_counted_macros_before_functions() -> None:
+    lines = [(f"run_{n}", 10 + n) for n in range(3)]
+    functions = [define(name, ("src/run.c", line, name), file="src/run.c", line=line) for name, line in lines]
+    macros = [define(name) for name in ("PAUSE", "STEP", "LIMIT")]
+    difference = explain(profiled(new(100)), profiled(new(900)), *functions, *macros, files=(*FILES, RUN))
+    assert difference.other_change == (
+        "The change alters PAUSE (src/limits.h:7), STEP (src/limits.h:7), LIMIT (src/limits.h:7), "
+        "run_0 (src/run.c:10) and 2 other definitions."
+    )
+    many = [define(f"LIMIT_{n}") for n in range(40)]
+    assert "LIMIT_0" not in explain(profiled(new(100)), profiled(new(900)), *many).other_change

@@ -28,8 +28,8 @@ from runner.contract.profile import (
     Touch,
 )
 from runner.contract.report import Reading
+from service.rules.diagnose.cause_sums import classify_cause
 from service.rules.diagnose.diagnosis import diagnose_profile
-from service.rules.diagnose.difference_causes import classify_cause
 from tests.service.profiles import profile, stacks
 
 GROW = Frame(function="grow", module="prog", file="src/table.c", line=12)
