@@ -13,7 +13,7 @@ from docs.site.source import ROOT, write_source
 FOLDER = ROOT / "build" / "docs"
 
 
-def html(folder: Path) -> int:
+def build_html(folder: Path) -> int:
     """Build the site from the pages in ``folder/source`` into ``folder/html``; return Sphinx's exit code."""
     places = ["-c", str(Path(__file__).parent), "-d", str(folder / "doctrees")]
     strict = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet"]
@@ -25,7 +25,7 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to build; default: build/docs")
     folder = parser.parse_args().folder
     write_source(folder / "source")
-    code = html(folder)
+    code = build_html(folder)
     if code == 0:
         print(f"the site is in {folder / 'html'}")
     sys.exit(code)

@@ -30,38 +30,42 @@ _PLACEHOLDER = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 def write_source(folder: Path) -> None:
     """Write the site's pages into a folder, which is emptied before."""
     shutil.rmtree(folder, ignore_errors=True)
-    pages = places()
+    pages = map_places()
     for file, place in pages.items():
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_page((ROOT / file).read_text(encoding="utf-8"), file, pages), encoding="utf-8")
+        target.write_text(_convert_page((ROOT / file).read_text(encoding="utf-8"), file, pages), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
 
 
-def places() -> dict[str, str]:
+def map_places() -> dict[str, str]:
     """Return every file that is a page, relative to the repository, with its place in the site."""
     found = {
         file.relative_to(ROOT).as_posix(): file.relative_to(ROOT / "docs").as_posix()
         for file in sorted((ROOT / "docs").rglob("*.md"))
     }
     readmes = sorted((ROOT / "workloads").glob("*/README.md"))
-    return found | FROM_OUTSIDE | {f"workloads/{file.parent.name}/README.md": _workload(file) for file in readmes}
+    return (
+        found
+        | FROM_OUTSIDE
+        | {f"workloads/{file.parent.name}/README.md": _get_place_of_readme(file) for file in readmes}
+    )
 
 
-def _workload(readme: Path) -> str:
+def _get_place_of_readme(readme: Path) -> str:
     return f"reference/shipped-workloads/{readme.parent.name}.md"
 
 
-def _page(text: str, file: str, pages: dict[str, str]) -> str:
+def _convert_page(text: str, file: str, pages: dict[str, str]) -> str:
     text = _PLACEHOLDER.sub(lambda found: GENERATED[found[1]](), text)
     text = "".join(
-        part if number % 2 else _LINK.sub(lambda link: _link(link, file, pages), part)
+        part if number % 2 else _LINK.sub(lambda link: _adapt_link(link, file, pages), part)
         for number, part in enumerate(_FENCED.split(text))
     )
-    return text + _navigation(text) if Path(file).name == "index.md" else text
+    return text + _build_navigation(text) if Path(file).name == "index.md" else text
 
 
-def _link(link: re.Match[str], file: str, pages: dict[str, str]) -> str:
+def _adapt_link(link: re.Match[str], file: str, pages: dict[str, str]) -> str:
     """Adapt a link to a file whose place in the site differs; one to a file outside of the site becomes text."""
     image, words, target = link.groups()
     if re.match(r"[a-z]+:|#", target):
@@ -81,7 +85,7 @@ def _link(link: re.Match[str], file: str, pages: dict[str, str]) -> str:
     return words if wanted == "." else f"{words} (`{wanted}`)"
 
 
-def _navigation(text: str) -> str:
+def _build_navigation(text: str) -> str:
     """Make the links of an index page the entries of the navigation, in their order."""
     entries = "\n".join(dict.fromkeys(entry.removesuffix(".md") for entry in _ENTRY.findall(text)))
     return f"\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 
-def plain(text: str) -> str:
+def format_plain(text: str) -> str:
     """Return one line in which nothing is markup except code, which docstrings mark with one or two backticks."""
     pieces = re.split(r"(``.+?``|`[^`]+`)", " ".join(text.split()))
     return "".join(
@@ -15,12 +15,12 @@ def plain(text: str) -> str:
     )
 
 
-def code(text: str) -> str:
+def format_code(text: str) -> str:
     """Return text as code."""
     return f"`{text}`" if "`" not in text else f"`` {text} ``"
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def format_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return a table; the cells are Markdown already."""
     lines = [list(head), *(list(row) for row in rows)]
     lines.insert(1, ["---"] * len(lines[0]))

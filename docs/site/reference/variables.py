@@ -2,27 +2,29 @@
 
 from collections.abc import Callable
 
-from docs.site.reference.markdown import code, table
+from docs.site.reference.markdown import format_code, format_table
 from runner.variables import VARIABLES, VARIABLES_FOR_PROGRAMS
 from service.config.settings_from_environment import Settings
 
 
-def runner_variables() -> str:
+def build_runner_table() -> str:
     """Return what the runner reads."""
-    rows = ((code(one.name), one.meaning, one.unit, one.default) for one in VARIABLES)
-    return table(("variable", "meaning", "value", "default"), rows)
+    rows = ((format_code(one.name), one.meaning, one.unit, one.default) for one in VARIABLES)
+    return format_table(("variable", "meaning", "value", "default"), rows)
 
 
-def program_variables() -> str:
+def build_program_table() -> str:
     """Return what the runner sets for the program that it measures."""
-    return table(("variable", "meaning"), ((code(one.name), one.meaning) for one in VARIABLES_FOR_PROGRAMS))
+    return format_table(
+        ("variable", "meaning"), ((format_code(one.name), one.meaning) for one in VARIABLES_FOR_PROGRAMS)
+    )
 
 
-def service_variables(section: type[Settings]) -> Callable[[], str]:
+def make_service_table_builder(section: type[Settings]) -> Callable[[], str]:
     """Return a function that returns what the service reads for one purpose."""
 
-    def write() -> str:
-        rows = ((code(one.name), one.meaning, one.unit, one.default) for one in section.list_variables())
-        return table(("variable", "meaning", "value", "default"), rows)
+    def build_table() -> str:
+        rows = ((format_code(one.name), one.meaning, one.unit, one.default) for one in section.list_variables())
+        return format_table(("variable", "meaning", "value", "default"), rows)
 
-    return write
+    return build_table
