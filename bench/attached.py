@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.report import finish, is_full, list_words, steps
+from bench.report import finish_report, is_full, list_words, show_steps
 from runner.servers.server_execution import split_processors
 
 PAIRS = 10
@@ -57,13 +57,13 @@ def main() -> None:
             misses.append(f"{name}: throughput {throughput:.3f}, {MIN_THROUGHPUT} wanted")
         if slowest > MAX_FIRST_LINE_SECONDS:
             misses.append(f"{name}: the first line came after {slowest:.2f} s, {MAX_FIRST_LINE_SECONDS} s wanted")
-    finish("attached", misses, figures)
+    finish_report("attached", misses, figures)
 
 
 def measure_pairs(pid: int, count: Count, pairs: int, home: Path, name: str) -> tuple[list[float], list[float]]:
     """Return the throughput with an observation relative to that without, and the seconds until its first line."""
     ratios, first_lines = [], []
-    for number in steps(range(pairs), f"pairs, {name}"):
+    for number in show_steps(range(pairs), f"pairs, {name}"):
         rates = {}
         for is_observed in ((True, False), (False, True))[number % 2]:
             before, began = count(), time.monotonic()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.attached import PORT, run, run_postgresql
-from bench.report import finish, is_full, list_words, steps
+from bench.report import finish_report, is_full, list_words, show_steps
 from runner.servers.server_execution import split_processors
 
 PROGRAMS = Path(__file__).with_name("attached_programs")
@@ -58,7 +58,7 @@ def main() -> None:
         folder.chmod(0o755)
         build_programs(folder)
         programs = choose_programs(list_words())
-        for number, live in steps(list(enumerate(programs)), "programs"):
+        for number, live in show_steps(list(enumerate(programs)), "programs"):
             own = folder / str(number)
             own.mkdir()
             with live.start(own) as pid:
@@ -74,7 +74,7 @@ def main() -> None:
                 print("       " + "; ".join(result["diagnosis"]["evidence"])[:600], flush=True)
     troubled, healthy = sum(bool(live.rules) for live in programs), sum(not live.rules for live in programs)
     figures = {"troubled": f"{right[True]} of {troubled}", "healthy": f"{right[False]} of {healthy}"}
-    finish("attached-troubles", misses, figures)
+    finish_report("attached-troubles", misses, figures)
 
 
 def choose_programs(parts: list[str]) -> list[Live]:

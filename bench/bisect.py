@@ -22,7 +22,7 @@ from math import log2
 from pathlib import Path
 
 from bench.bisect_peers import bayesect, horstein, jedynak
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from runner.contract.setting_search import FoundSettings, MeasureSettings
 from service.rules.bisect import culprit_proof, exact_search, noisy_search, setting_search
 from service.rules.bisect.graph import Node
@@ -44,25 +44,25 @@ def main(searches: int = NOISY_SEARCHES) -> None:
     figures: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         git = _Git(Path(folder))
-        exact_commits(git, misses, figures)
-        noisy_commits(git, searches, misses, figures)
-    guilty_settings(misses, figures)
-    finish("bisect", misses, figures)
+        search_exact_commits(git, misses, figures)
+        search_noisy_commits(git, searches, misses, figures)
+    search_guilty_settings(misses, figures)
+    finish_report("bisect", misses, figures)
 
 
-def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) -> None:
+def search_exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) -> None:
     """Search a line of commits for each of many culprits, with and without commits that do not build."""
     random_ = random.Random(1)
     culprits = [1, 2, 500, 999, 1000, *(random_.randint(1, COMMITS) for _ in range(95))]
-    question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS))
-    clean = [_lead_exact(question, culprit, frozenset()) for culprit in steps(culprits, "exact searches")]
+    question = Question(good="0", bad=str(COMMITS), commits=_make_line(COMMITS))
+    clean = [_run_exact_search(question, culprit, frozenset()) for culprit in show_steps(culprits, "exact searches")]
     reused = sum(isinstance(exact_search.search_exact_metric(question, run.seen), Measure) for run in clean)
     peers = [git.bisect(culprit, lambda place, culprit=culprit: float(place >= culprit)) for culprit in culprits[:20]]
     broken = []
     peers_broken = []
-    for number, culprit in enumerate(steps(culprits, "searches where commits do not build")):
+    for number, culprit in enumerate(show_steps(culprits, "searches where commits do not build")):
         failing = frozenset(place for place in range(1, COMMITS) if random_.random() < 0.3)
-        broken.append(_lead_exact(question, culprit, failing))
+        broken.append(_run_exact_search(question, culprit, failing))
         if number < 20:
             peers_broken.append(
                 git.bisect(
@@ -70,11 +70,11 @@ def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) ->
                 )
             )
     print(f"{'exact metric, 1,000 commits':<44}{'mean':>7}{'most':>6}  right")
-    _row("faultwatch, both ends and proof included", [run.count for run in clean], [run.right for run in clean])
-    _row("git bisect run, both ends included", [count + 2 for count, _ in peers], [right for _, right in peers])
-    _row("faultwatch, 30 % do not build: tried", [run.count for run in broken], [run.right for run in broken])
-    _row("faultwatch, 30 % do not build: measured", [run.good for run in broken], [run.right for run in broken])
-    _row(
+    _print_row("faultwatch, both ends and proof included", [run.count for run in clean], [run.right for run in clean])
+    _print_row("git bisect run, both ends included", [count + 2 for count, _ in peers], [right for _, right in peers])
+    _print_row("faultwatch, 30 % do not build: tried", [run.count for run in broken], [run.right for run in broken])
+    _print_row("faultwatch, 30 % do not build: measured", [run.good for run in broken], [run.right for run in broken])
+    _print_row(
         "git bisect run, 30 % do not build: tried",
         [count + 2 for count, _ in peers_broken],
         [right for _, right in peers_broken],
@@ -119,7 +119,7 @@ class _Run:
         self.good = sum(one.value is not None for one in alone) + len(extra) - stored
 
 
-def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _Run:
+def _run_exact_search(question: Question, culprit: int, failing: frozenset[int]) -> _Run:
     """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
     while not isinstance(
@@ -134,41 +134,42 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
     return _Run(seen, found)
 
 
-def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[str, object]) -> None:
+def search_noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[str, object]) -> None:
     """Search for steps as large as the noise, beside published rules that are told the levels and the noise."""
-    question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS), exact=False)
+    question = Question(good="0", bad=str(COMMITS), commits=_make_line(COMMITS), exact=False)
     ours = {
         stored: [
-            _lead_noisy(question, seed, stored) for seed in steps(range(searches), f"noisy searches, {stored} stored")
+            _run_noisy_search(question, seed, stored)
+            for seed in show_steps(range(searches), f"noisy searches, {stored} stored")
         ]
         for stored in (STORED, 0)
     }
     rules = {rule.__name__: [] for rule in (jedynak, horstein, bayesect)}
-    for seed in steps(range(searches), "noisy searches by other rules"):
+    for seed in show_steps(range(searches), "noisy searches by other rules"):
         for rule in (jedynak, horstein, bayesect):
-            culprit, measure = _oracle(seed)
+            culprit, measure = _make_oracle(seed)
             place, count = rule(COMMITS, measure, (0.0, 1.0), 1.0, CONFIDENCE)
             rules[rule.__name__].append((count, place == culprit))
-    shown = [_shown_where_to_look(question, seed) for seed in range(min(searches, 20))]
+    shown = [_run_guided_search(question, seed) for seed in range(min(searches, 20))]
     peers = []
     for seed in range(min(searches, 20)):
-        culprit, measure = _oracle(seed)
+        culprit, measure = _make_oracle(seed)
         peers.append(git.bisect(culprit, lambda place, measure=measure: measure(place) > 0.5))
     print(f"\n{'noisy metric, 1,000 commits, step = 1 σ':<44}{'mean':>7}{'most':>6}  right")
-    _row(
+    _print_row(
         f"faultwatch, {STORED} runs of each end stored",
         [r.count for r in ours[STORED]],
         [r.right for r in ours[STORED]],
     )
-    _row("faultwatch, nothing stored", [r.count for r in ours[0]], [r.right for r in ours[0]])
-    _row("faultwatch, shown where jedynak looks", [run.count for run in shown], [run.right for run in shown])
+    _print_row("faultwatch, nothing stored", [r.count for r in ours[0]], [r.right for r in ours[0]])
+    _print_row("faultwatch, shown where jedynak looks", [run.count for run in shown], [run.right for run in shown])
     for name, taken in rules.items():
-        _row(
+        _print_row(
             f"{name}{', told levels and noise' if name != 'bayesect' else ', told the middle'}",
             [count for count, _ in taken],
             [right for _, right in taken],
         )
-    _row("git bisect run", [count for count, _ in peers], [right for _, right in peers])
+    _print_row("git bisect run", [count for count, _ in peers], [right for _, right in peers])
     means = {name: statistics.fmean(count for count, _ in taken) for name, taken in rules.items()}
     best = min(means.values())
     mean = {stored: statistics.fmean(run.count for run in taken) for stored, taken in ours.items()}
@@ -201,14 +202,14 @@ def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[s
         misses.append("a noisy search takes more than 1.5 times the runs of the best rule that is not told the levels")
 
 
-def _oracle(seed: int) -> tuple[int, Callable[[int], float]]:
+def _make_oracle(seed: int) -> tuple[int, Callable[[int], float]]:
     random_ = random.Random(seed)
     culprit = random_.randint(1, COMMITS)
     return culprit, lambda place: random_.gauss(0, 1) + (place >= culprit)
 
 
-def _lead_noisy(question: Question, seed: int, stored: int) -> _Run:
-    culprit, measure = _oracle(seed)
+def _run_noisy_search(question: Question, seed: int, stored: int) -> _Run:
+    culprit, measure = _make_oracle(seed)
     seen = [Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(stored)]
     while isinstance(answer := noisy_search.search_noisy_metric(question, seen), Measure) and len(seen) < 2000:
         seen += [Observation(commit=commit, value=measure(int(commit))) for commit in answer.commits]
@@ -216,16 +217,16 @@ def _lead_noisy(question: Question, seed: int, stored: int) -> _Run:
     return _Run(seen, found, 2 * stored)
 
 
-def _shown_where_to_look(question: Question, seed: int) -> _Run:
+def _run_guided_search(question: Question, seed: int) -> _Run:
     """Look where a rule does that is told levels and noise, but believe only what follows without being told.
 
     What this takes more than that rule is what not being told costs, wherever one looks.
     """
-    culprit, measure = _oracle(seed)
+    culprit, measure = _make_oracle(seed)
     seen: list[Observation] = []
     answer: Answer | None = None
 
-    def look(place: int) -> float:
+    def measure_place(place: int) -> float:
         nonlocal answer
         value = measure(place)
         seen.append(Observation(commit=str(place), value=value))
@@ -240,12 +241,12 @@ def _shown_where_to_look(question: Question, seed: int) -> _Run:
         for _ in range(noisy_search.MIN_RUNS_PER_END)
     ]
     with suppress(StopIteration):
-        jedynak(COMMITS, look, (0.0, 1.0), 1.0, 1 - 1e-12)
+        jedynak(COMMITS, measure_place, (0.0, 1.0), 1.0, 1 - 1e-12)
     found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]
     return _Run(seen, found)
 
 
-def guilty_settings(misses: list[str], figures: dict[str, object]) -> None:
+def search_guilty_settings(misses: list[str], figures: dict[str, object]) -> None:
     """Search ten settings for one that is guilty, and for two that are guilty together."""
     names = tuple(f"setting{number}" for number in range(10))
     random_ = random.Random(2)
@@ -257,15 +258,15 @@ def guilty_settings(misses: list[str], figures: dict[str, object]) -> None:
     limits = {"one": 2 * log2(2**10), "a pair": 40}
     print(f"\n{'ten settings, both environments included':<44}{'mean':>7}{'most':>6}  right")
     for name, chosen in rows.items():
-        taken = [_lead_settings(names, guilty) for guilty in chosen]
-        _row(f"guilty: {name}", [count for count, _ in taken], [right for _, right in taken])
+        taken = [_run_setting_search(names, guilty) for guilty in chosen]
+        _print_row(f"guilty: {name}", [count for count, _ in taken], [right for _, right in taken])
         most, right = max(count for count, _ in taken), sum(right for _, right in taken)
         figures[f"settings_{name.split()[-1]}"] = {"most": most, "right": right, "of": len(taken)}
         if most > limits[name] or right < len(taken):
             misses.append(f"settings, guilty {name}: {most} measurements at most, right in {right} of {len(taken)}")
 
 
-def _lead_settings(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int, bool]:
+def _run_setting_search(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int, bool]:
     seen: list[setting_search.Mixture] = []
     question = setting_search.SettingQuestion(settings=names)
     while isinstance(answer := setting_search.search_settings(question, seen), MeasureSettings):
@@ -274,11 +275,11 @@ def _lead_settings(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int,
     return len(seen), isinstance(answer, FoundSettings) and set(answer.settings) == guilty
 
 
-def _line(length: int) -> tuple[Node, ...]:
+def _make_line(length: int) -> tuple[Node, ...]:
     return tuple(Node(commit=str(place), parents=(str(place - 1),)) for place in range(1, length + 1))
 
 
-def _row(what: str, counts: Sequence[int], right: Sequence[bool]) -> None:
+def _print_row(what: str, counts: Sequence[int], right: Sequence[bool]) -> None:
     print(f"{what:<44}{statistics.fmean(counts):>7.1f}{max(counts):>6}  {sum(right)} of {len(right)}")
 
 
@@ -287,13 +288,13 @@ class _Git:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._run("init", "--quiet", "--initial-branch=main")
+        self._run_git("init", "--quiet", "--initial-branch=main")
         stream = "".join(
             f"commit refs/heads/main\nmark :{place + 1}\ncommitter bench <bench@localhost> {place} +0000\n"
             f"data {len(str(place))}\n{place}\n"
             for place in range(COMMITS + 1)
         )
-        self._run("fast-import", "--quiet", "--export-marks=marks", given=stream)
+        self._run_git("fast-import", "--quiet", "--export-marks=marks", given=stream)
         lines = (folder / "marks").read_text(encoding="utf-8").split("\n")
         self._hashes = {int(line.split()[0][1:]) - 1: line.split()[1] for line in lines if line}
 
@@ -311,19 +312,19 @@ class _Git:
             encoding="utf-8",
         )
         script.chmod(0o755)
-        self._run("bisect", "start", "--no-checkout", self._hashes[COMMITS], self._hashes[0])
+        self._run_git("bisect", "start", "--no-checkout", self._hashes[COMMITS], self._hashes[0])
         # If only commits to skip are left, git names all of them and leaves with exit code 2.
         out = subprocess.run(
             ["git", "bisect", "run", "./ask"], cwd=self._folder, capture_output=True, text=True, check=False
         ).stdout
         count = len((self._folder / "asked").read_text(encoding="utf-8").split())
-        self._run("bisect", "reset")
+        self._run_git("bisect", "reset")
         named = out.partition("could be any of:")[2] or "".join(
             line for line in out.splitlines() if line.endswith("is the first bad commit")
         )
         return count, self._hashes[culprit] in named
 
-    def _run(self, *arguments: str, given: str | None = None) -> None:
+    def _run_git(self, *arguments: str, given: str | None = None) -> None:
         subprocess.run(["git", *arguments], cwd=self._folder, check=True, capture_output=True, text=True, input=given)
 
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from bench.report import finish, progress, steps
-from bench.store_service import Service, get
+from bench.report import finish_report, show_progress, show_steps
+from bench.store_service import Service, fetch_page
 from runner.reporting.client import Service as Client
 from runner.subject.repository import open_repository
 from tests.e2e.browser import launched
@@ -53,12 +53,12 @@ def main(repository: str) -> None:
     misses: list[str] = []
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         home, clone = Path(folder, "home"), Path(folder, "zlib")
-        progress(f"planting the regression in a clone of {repository}", now=True)
+        show_progress(f"planting the regression in a clone of {repository}", now=True)
         subprocess.run(["git", "clone", "--quiet", "--no-checkout", repository, clone], check=True)
-        good, planted, bad, commits = plant(clone)
+        good, planted, bad, commits = plant_patch(clone)
         service = Service(home)
         try:
-            figures = _ask(service, clone, (good, bad), misses)
+            figures = _search_by_command(service, clone, (good, bad), misses)
         finally:
             service.stop()
     found = figures.pop("culprits")
@@ -67,10 +67,10 @@ def main(repository: str) -> None:
     if commits < 500:
         misses.append(f"the history has {commits} commits, fewer than 500")
     print(f"{commits} commits, {figures['commits_measured']} measured, {figures['seconds']} s")
-    finish("bisect-history", misses, {"commits": commits, **figures})
+    finish_report("bisect-history", misses, {"commits": commits, **figures})
 
 
-def plant(clone: Path) -> tuple[str, str, str, int]:
+def plant_patch(clone: Path) -> tuple[str, str, str, int]:
     """Make a branch with the patch in its middle; return its good end, the culprit, its bad end, and how many commits.
 
     Raises
@@ -78,7 +78,9 @@ def plant(clone: Path) -> tuple[str, str, str, int]:
     ValueError
         If the history is too short, or a version has no place for the patch.
     """
-    log = _git(clone, "log", "--topo-order", "--reverse", "--format=%H %P%x00%an <%ae> %at +0000%x00%T%x00%s").decode()
+    log = _run_git(
+        clone, "log", "--topo-order", "--reverse", "--format=%H %P%x00%an <%ae> %at +0000%x00%T%x00%s"
+    ).decode()
     entries = [line.split("\0") for line in log.splitlines()][-COMMITS - 1 :]
     if len(entries) <= COMMITS:
         raise ValueError(f"{clone} has fewer than {COMMITS} commits")
@@ -91,7 +93,7 @@ def plant(clone: Path) -> tuple[str, str, str, int]:
     def commit(name: str, old: str, made_from: Sequence[str], about: Sequence[str]) -> None:
         sources = [mark.get(one, one) for one in made_from]
         mark[name] = f":{len(mark) + 1}"
-        source = _git(clone, "show", f"{old}:{FILE}")
+        source = _run_git(clone, "show", f"{old}:{FILE}")
         if PLACE not in source:
             raise ValueError(f"{old} has no place for the patch")
         patched, title = source.replace(PLACE, PATCH + PLACE, 1), about[3].encode()
@@ -113,15 +115,15 @@ def plant(clone: Path) -> tuple[str, str, str, int]:
             # Whatever was made from this commit is made from it with the patch.
             commit(old, old, [old], [*entry[:3], TITLE])
     marks = clone.with_name("marks")
-    _git(clone, "fast-import", "--quiet", f"--export-marks={marks}", given=b"".join(stream))
-    _git(clone, "checkout", "--quiet", "planted")
+    _run_git(clone, "fast-import", "--quiet", f"--export-marks={marks}", given=b"".join(stream))
+    _run_git(clone, "checkout", "--quiet", "planted")
     names = dict(row.split() for row in marks.read_text(encoding="ascii").splitlines())
-    bad = _git(clone, "rev-parse", "planted").decode().strip()
-    many = int(_git(clone, "rev-list", "--count", f"{good}..{bad}"))
+    bad = _run_git(clone, "rev-parse", "planted").decode().strip()
+    many = int(_run_git(clone, "rev-list", "--count", f"{good}..{bad}"))
     return good, names[mark[middle]], bad, many
 
 
-def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]) -> dict[str, Any]:
+def _search_by_command(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]) -> dict[str, Any]:
     address = f"http://127.0.0.1:{service.port}"
     command = [sys.executable, "-m", "runner"]
     options = ["--repo", str(clone), str(WORKLOAD)]
@@ -130,24 +132,24 @@ def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]
     def run(*arguments: str) -> None:
         subprocess.run([*command, *arguments], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
 
-    _tell(service, clone, ends)
+    _send_commits(service, clone, ends)
     for end in ends:
-        progress(f"measuring {end[:10]}", now=True)
+        show_progress(f"measuring {end[:10]}", now=True)
         run("history", *options, f"{end}~1..{end}")
     started = time.monotonic()
     with sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page()
-        job = _order(page, address)
+        job = _order_on_page(page, address)
         # The service starts it on this host, which knows the repository; the page follows by itself.
         page.goto(f"{address}/bisects/{job}")
         ended = page.locator(".badge", has_text=re.compile("^(done|failed|cancelled)$"))
-        for _ in steps(range(1), "searches"):
+        for _ in show_steps(range(1), "searches"):
             ended.wait_for(timeout=1000 * PATIENCE)
         seconds = time.monotonic() - started
         shown = page.locator("main").inner_text()
     if f"{TITLE}" not in shown or "proven" not in shown:
         misses.append("the page of the result does not show the proven culprit")
-    twin = json.loads(get(service.connect(), f"/bisects/{job}.json"))
+    twin = json.loads(fetch_page(service.connect(), f"/bisects/{job}.json"))
     if twin["job"]["state"] != "done":
         misses.append(f"the job is {twin['job']['state']}: {twin['job']['sentence']}")
     culprits = ((twin["search"] or {}).get("answer") or {}).get("culprits", [])
@@ -172,7 +174,7 @@ def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]
     }
 
 
-def _order(page: Page, address: str) -> int:
+def _order_on_page(page: Page, address: str) -> int:
     """Go from the inbox to the event, and press the button; return the job's number."""
     page.goto(address)
     page.locator("a[href^='/events/']").first.click()
@@ -181,7 +183,7 @@ def _order(page: Page, address: str) -> int:
     return int(page.url.rpartition("/")[2])
 
 
-def _tell(service: Service, clone: Path, ends: tuple[str, str]) -> None:
+def _send_commits(service: Service, clone: Path, ends: tuple[str, str]) -> None:
     """Tell the service the commits between, as a history does that is followed from day to day."""
     repository = open_repository(str(clone), service.home)
     told = repository.list_revisions(f"{ends[0]}..{ends[1]}", first_parent=False)
@@ -190,7 +192,7 @@ def _tell(service: Service, clone: Path, ends: tuple[str, str]) -> None:
     )
 
 
-def _git(clone: Path, *arguments: str, given: bytes | None = None) -> bytes:
+def _run_git(clone: Path, *arguments: str, given: bytes | None = None) -> bytes:
     return subprocess.run(["git", *arguments], cwd=clone, input=given, check=True, capture_output=True).stdout
 
 

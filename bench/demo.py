@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPECTED = ROOT / "workloads" / "copy_service" / "expected.toml"
@@ -33,14 +33,14 @@ def main(runs: int = RUNS) -> None:
     second: list[float] = []
     outlier = 0
     print(f"{'run':>4} {'measured in':>12} {'again in':>9}  drifts")
-    for number in steps(range(1, runs + 1), "runs of the demo"):
+    for number in show_steps(range(1, runs + 1), "runs of the demo"):
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as home:
-            seconds, found = _demo(home)
-            again, same = _demo(home)
+            seconds, found = _run_demo(home)
+            again, same = _run_demo(home)
             first.append(seconds)
             second.append(again)
-            outlier += _samples_off_their_level(home)
-            trouble = differences(expected, found["drifts"])
+            outlier += _count_samples_off_level(home)
+            trouble = list_differences(expected, found["drifts"])
             if same["measured"]:
                 trouble.append(f"{same['measured']} runs were measured a second time")
             if same["drifts"] != found["drifts"]:
@@ -56,10 +56,10 @@ def main(runs: int = RUNS) -> None:
         "again_seconds_median": round(statistics.median(second), 1),
         "samples_off_their_level": outlier,
     }
-    finish("demo", misses, figures)
+    finish_report("demo", misses, figures)
 
 
-def differences(expected: list[dict[str, Any]], drifts: list[dict[str, Any]]) -> list[str]:
+def list_differences(expected: list[dict[str, Any]], drifts: list[dict[str, Any]]) -> list[str]:
     """Return in words how the flagged drifts differ from the planted ones; oldest first on both sides."""
     trouble = []
     # A configuration change names no commit.
@@ -84,7 +84,7 @@ def differences(expected: list[dict[str, Any]], drifts: list[dict[str, Any]]) ->
     return trouble
 
 
-def _demo(home: str) -> tuple[float, dict[str, Any]]:
+def _run_demo(home: str) -> tuple[float, dict[str, Any]]:
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "runner", "demo", "--json"],
@@ -100,7 +100,7 @@ def _demo(home: str) -> tuple[float, dict[str, Any]]:
     return time.monotonic() - started, document
 
 
-def _samples_off_their_level(home: str) -> int:
+def _count_samples_off_level(home: str) -> int:
     """Count the samples that do not repeat the minor faults of their run to the fault; equal ones are not stored."""
     with closing(sqlite3.connect(Path(home, "faultwatch.db"))) as database:
         rows = database.execute(

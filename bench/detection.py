@@ -17,7 +17,7 @@ from bench import detection_history, detection_online, detection_speed
 from bench.detection_peers import Peer, peers
 from bench.detection_score import Score
 from bench.detection_series import KINDS, Setting, draw, draw_quiet, ramp
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from service.rules.detect import LevelChangeDetector, find_level_changes
 
 SETTINGS = (
@@ -196,9 +196,9 @@ def main() -> None:
         lambda: zero(report),
         lambda: speed(report, options.seed, others),
     )
-    for part in steps(parts, "parts"):
+    for part in show_steps(parts, "parts"):
         part()
-    finish("detection", report.misses, report.figures)
+    finish_report("detection", report.misses, report.figures)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from bench.diagnosis_planted import TROUBLES, Planted
 from bench.diagnosis_programs import Program, workload_of
 from bench.diagnosis_speed import fault_profile
 from bench.diagnosis_yard import FAILURES, WORKLOADS, Yard
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from runner.cli.measuring_setup import prepare_workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
@@ -226,7 +226,7 @@ def main(arguments: list[str]) -> None:
     done = _kept() if "--continue" in arguments else {}
     began = time.monotonic()
     bench = prepare_workbench(load_settings()).bench
-    for name in steps(chosen, "parts"):
+    for name in show_steps(chosen, "parts"):
         if name not in done:
             print(name, flush=True)
             done[name] = _part(name, bench)
@@ -243,7 +243,7 @@ def main(arguments: list[str]) -> None:
     }
     for one in ledgers:
         figures |= one.figures
-    finish("diagnosis", [miss for one in ledgers for miss in one.misses], figures)
+    finish_report("diagnosis", [miss for one in ledgers for miss in one.misses], figures)
 
 
 def _part(name: str, bench: Bench) -> Ledger:

@@ -18,7 +18,7 @@ from typing import Any
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, sync_playwright
 
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from tests.docs.static_server import serve
 from tests.e2e.browser import AXE, PHONE, launched
 
@@ -71,7 +71,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as name:
         subprocess.run([sys.executable, "-m", "docs.site", "--folder", name], cwd=ROOT, check=True)
         with serve(Path(name, "html")) as address, sync_playwright() as playwright, launched(playwright) as browser:
-            figures = {kind: _measured(browser, f"{address}/{path}") for kind, path in steps(PAGES.items(), "pages")}
+            figures = {
+                kind: _measure_page(browser, f"{address}/{path}") for kind, path in show_steps(PAGES.items(), "pages")
+            }
     print("       kB  requests  first paint  largest paint  shift  findings  page")
     misses = []
     for kind, took in figures.items():
@@ -85,15 +87,15 @@ def main() -> None:
             for key, value in asdict(took).items()
             if value > limits[key]
         ]
-    finish("docs", misses, {kind: asdict(took) for kind, took in figures.items()})
+    finish_report("docs", misses, {kind: asdict(took) for kind, took in figures.items()})
 
 
-def _measured(browser: Browser, url: str) -> Figures:
-    loads = [_loaded(browser, url) for _ in range(LOADS)]
+def _measure_page(browser: Browser, url: str) -> Figures:
+    loads = [_load_page(browser, url) for _ in range(LOADS)]
     return Figures(**{key: median(load[key] for load in loads) for key in loads[0]})
 
 
-def _loaded(browser: Browser, url: str) -> dict[str, Any]:
+def _load_page(browser: Browser, url: str) -> dict[str, Any]:
     context = browser.new_context(viewport=PHONE, has_touch=True)
     page = context.new_page()
     session = context.new_cdp_session(page)

@@ -19,7 +19,7 @@ from random import Random
 
 from sqlalchemy.orm import Session
 
-from bench.report import finish
+from bench.report import finish_report
 from runner.contract import Outcome
 from service.app import create_app
 from service.config.settings import Config
@@ -42,7 +42,7 @@ def main(drifts: int = DRIFTS) -> None:
         with app.app_context():
             database = app_resources.get_database()
         with database.writing(["big"]) as session:
-            _fill(session, drifts)
+            _store_subject(session, drifts)
         gc.freeze()  # as each process of the service does
         gc.set_threshold(100_000, 20, 100)
         client, misses, figures = app.test_client(), list[str](), dict[str, object]()
@@ -64,10 +64,10 @@ def main(drifts: int = DRIFTS) -> None:
                 misses.append(f"{address} has {len(answer.data):,} bytes")
             if first > MAX_MILLISECONDS:
                 misses.append(f"{address} takes {first:.0f} ms")
-    finish("drift-map", misses, {"cases": CASES, "commits": COMMITS, "drifts": drifts, **figures})
+    finish_report("drift-map", misses, {"cases": CASES, "commits": COMMITS, "drifts": drifts, **figures})
 
 
-def _fill(session: Session, drifts: int) -> None:
+def _store_subject(session: Session, drifts: int) -> None:
     """Store the subject as a service has it that judged all of its runs."""
     random = Random(5)
     session.add_all([Subject(id=1, name="big"), Host(id=1, name="lab-1")])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.explained_regressions import Regression, draw_regressions
-from bench.report import finish, is_full, list_words, steps
+from bench.report import finish_report, is_full, list_words, show_steps
 
 MIN_RIGHT_SHARE = 0.9
 """Of those that a setting cures, the share whose line, cause and cure must be named."""
@@ -52,7 +52,7 @@ def main() -> None:
     shares = []
     misses = []
     with tempfile.TemporaryDirectory(prefix="explained-gates-") as folder:
-        for number, regression in steps(list(enumerate(drawn)), "gates"):
+        for number, regression in show_steps(list(enumerate(drawn)), "gates"):
             report = run_gate(regression, Path(folder, str(number)))
             kind = "curable" if regression.is_curable else "incurable"
             if report["line"].startswith("**Better"):
@@ -80,7 +80,7 @@ def main() -> None:
         misses.append(
             f"an explanation took {max(shares):.1f} times as long as its comparison, {MAX_TIME_SHARE} allowed"
         )
-    finish("explained-gates", misses, {"seed": seed, **counts, "longest": max(shares, default=0.0)})
+    finish_report("explained-gates", misses, {"seed": seed, **counts, "longest": max(shares, default=0.0)})
 
 
 def choose_regressions(seed: int, titles: list[str]) -> list[Regression]:

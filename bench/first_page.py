@@ -23,8 +23,8 @@ from random import Random
 
 from playwright.sync_api import sync_playwright
 
-from bench.report import finish, progress
-from bench.store_service import Service, post, settle
+from bench.report import finish_report, show_progress
+from bench.store_service import Service, post_json, wait_until_judged
 from runner.contract import (
     Build,
     Case,
@@ -94,27 +94,29 @@ class Planted:
 
 def main(picture: str | None = None, truth: str | None = None) -> None:
     """Plant, look, and compare."""
-    changes, levels = plan(Random(SEED))
+    changes, levels = plan_changes(Random(SEED))
     important = sorted(changes, key=lambda change: -change.weight)[:IMPORTANT]
     if truth:
-        Path(truth).write_text(_written(changes, important), encoding="utf-8")
+        Path(truth).write_text(_format_truth(changes, important), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         service = Service(Path(folder))
         try:
-            _fill(service, levels)
-            shown, listed = _look(service, picture)
+            _fill_service(service, levels)
+            shown, listed = _read_first_page(service, picture)
         finally:
             service.stop()
-    wanted = {(change.subject, _hash(change.subject, change.commit)) for change in important}
+    wanted = {(change.subject, _make_hash(change.subject, change.commit)) for change in important}
     for subject, revision, headline in shown:
         print(f"{'*' if (subject, revision) in wanted else ' '} {subject} {revision[:10]} {headline}")
     first = {(subject, revision) for subject, revision, _ in shown[:IMPORTANT]}
     misses = [f"{revision[:10]} of {subject} is not among the first" for subject, revision in sorted(wanted - first)]
     planted = sum(len(change.cases) for change in changes)
-    finish("first-page", misses, {"planted": planted, "events": listed, "first": [row[2] for row in shown[:IMPORTANT]]})
+    finish_report(
+        "first-page", misses, {"planted": planted, "events": listed, "first": [row[2] for row in shown[:IMPORTANT]]}
+    )
 
 
-def plan(random: Random) -> tuple[list[Planted], dict[tuple[str, int], list[int]]]:
+def plan_changes(random: Random) -> tuple[list[Planted], dict[tuple[str, int], list[int]]]:
     """Return what is planted, and the level of each subject and case at each commit.
 
     Three changes matter. Each of the others lacks something: it is large but cheap, dear but small, wide but tiny, or
@@ -128,25 +130,27 @@ def plan(random: Random) -> tuple[list[Planted], dict[tuple[str, int], list[int]
     steps: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
     changes: list[Planted] = []
 
-    def plant(subject: str, commit: int, cases: Sequence[int], percent: float, certainty: str = "single") -> None:
+    def plant_change(
+        subject: str, commit: int, cases: Sequence[int], percent: float, certainty: str = "single"
+    ) -> None:
         for case in cases:
             steps[subject, case][commit] = round(bases[subject, case] * percent / 100) or 1
         largest = max((steps[subject, case][commit] for case in cases), key=abs)
         changes.append(Planted(subject, commit, cases, percent, largest, certainty))
 
-    plant("indexer", 131, [15], 240)
-    plant("renderer", 96, _HEAVY_CASES, 45)
-    plant("indexer", UNMEASURED.stop, _WIDE_CASES, 28, "range")
-    plant("renderer", 40, range(8, 16), 0.0002)
-    plant("renderer", COMMITS - 1, [2], 20, "provisional")
-    plant("indexer", COMMITS - 1, [3], 35, "provisional")
+    plant_change("indexer", 131, [15], 240)
+    plant_change("renderer", 96, _HEAVY_CASES, 45)
+    plant_change("indexer", UNMEASURED.stop, _WIDE_CASES, 28, "range")
+    plant_change("renderer", 40, range(8, 16), 0.0002)
+    plant_change("renderer", COMMITS - 1, [2], 20, "provisional")
+    plant_change("indexer", COMMITS - 1, [3], 35, "provisional")
     while sum(len(change.cases) for change in changes) < DRIFTS:
         subject = random.choice(list(LEVELS))
         case, commit = random.randrange(CASES), random.randrange(APART, COMMITS - APART)
         near = any(abs(commit - other) < APART for other in steps[subject, case])
         if near or (subject == "indexer" and commit - APART < UNMEASURED.stop and commit >= UNMEASURED.start):
             continue
-        plant(subject, commit, [case], random.choice((1, 1, -1)) * _percent(random, bases[subject, case]))
+        plant_change(subject, commit, [case], random.choice((1, 1, -1)) * _choose_percent(random, bases[subject, case]))
     levels: dict[tuple[str, int], list[int]] = {}
     for key, base in bases.items():
         level = base
@@ -154,17 +158,17 @@ def plan(random: Random) -> tuple[list[Planted], dict[tuple[str, int], list[int]
     return changes, levels
 
 
-def _percent(random: Random, level: int) -> float:
+def _choose_percent(random: Random, level: int) -> float:
     """Return the size of a change that does not matter much: the larger the level, the smaller."""
     if level < 1000:
         return random.uniform(10, 80) if random.random() < 0.7 else random.uniform(80, 400)
     return 10 ** random.uniform(-1.5, 0.9) if level < 250_000 else 10 ** random.uniform(-3, -0.5)
 
 
-def _fill(service: Service, levels: dict[tuple[str, int], list[int]]) -> None:
+def _fill_service(service: Service, levels: dict[tuple[str, int], list[int]]) -> None:
     random = Random(SEED)
     for subject in LEVELS:
-        commits = [_revision(subject, number) for number in range(COMMITS)]
+        commits = [_make_revision(subject, number) for number in range(COMMITS)]
         with closing(service.connect()) as connection:
             sent = RevisionList(revisions=tuple(commits)).model_dump_json().encode()
             connection.request(
@@ -172,19 +176,19 @@ def _fill(service: Service, levels: dict[tuple[str, int], list[int]]) -> None:
             )
             connection.getresponse().read()
             reports = [
-                _report(random, subject, case, revision, levels[subject, case][number])
+                _make_report(random, subject, case, revision, levels[subject, case][number])
                 for number, revision in enumerate(commits)
                 for case in range(CASES)
                 if subject != "indexer" or number not in UNMEASURED
             ]
             for first in range(0, len(reports), _BATCH):
-                progress(f"{subject}: {first:,} of {len(reports):,} runs")
+                show_progress(f"{subject}: {first:,} of {len(reports):,} runs")
                 batch = ReportList(reports=tuple(reports[first : first + _BATCH]))
-                post(connection, "/api/v1/runs", batch.model_dump_json().encode())
-    settle(service.database)
+                post_json(connection, "/api/v1/runs", batch.model_dump_json().encode())
+    wait_until_judged(service.database)
 
 
-def _report(random: Random, subject: str, case: int, revision: Revision, level: int) -> Report:
+def _make_report(random: Random, subject: str, case: int, revision: Revision, level: int) -> Report:
     varies = subject == IMPORTED or (subject == "solver" and case in NOISY)
     counts = [level + round(random.gauss(0, 2)) if varies else level for _ in range(1 if subject == IMPORTED else 3)]
     settings = {"kernel.release": "6.12.9"} | ({"import.format": "csv"} if subject == IMPORTED else {})
@@ -205,22 +209,22 @@ def _report(random: Random, subject: str, case: int, revision: Revision, level: 
     )
 
 
-def _revision(subject: str, number: int) -> Revision:
+def _make_revision(subject: str, number: int) -> Revision:
     random = Random(f"{subject} {number}")
     return Revision(
-        commit=_hash(subject, number),
-        parents=(_hash(subject, number - 1),) if number else (),
+        commit=_make_hash(subject, number),
+        parents=(_make_hash(subject, number - 1),) if number else (),
         author=random.choice(_AUTHORS),
         committed_at=START + timedelta(hours=26 * number),
         title=f"{random.choice(_VERBS)} {random.choice(_NOUNS)}",
     )
 
 
-def _hash(subject: str, number: int) -> str:
+def _make_hash(subject: str, number: int) -> str:
     return f"{Random(f'commit {subject} {number}').getrandbits(160):040x}"
 
 
-def _look(service: Service, picture: str | None) -> tuple[list[tuple[str, str, str]], int]:
+def _read_first_page(service: Service, picture: str | None) -> tuple[list[tuple[str, str, str]], int]:
     """Return subject, commit and headline of the rows of the first page, and the number of open events."""
     with sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page(viewport=DESKTOP, color_scheme="light")
@@ -236,7 +240,7 @@ def _look(service: Service, picture: str | None) -> tuple[list[tuple[str, str, s
     return rows, total
 
 
-def _written(changes: Sequence[Planted], important: Sequence[Planted]) -> str:
+def _format_truth(changes: Sequence[Planted], important: Sequence[Planted]) -> str:
     """Return the truth, for whoever compares it with what a reader named."""
     ranked = sorted(changes, key=lambda change: -change.weight)
     lines = [
@@ -247,16 +251,16 @@ def _written(changes: Sequence[Planted], important: Sequence[Planted]) -> str:
         "",
     ]
     for place, change in enumerate(important, 1):
-        lines.append(f"{place}. {_described(change)}")
+        lines.append(f"{place}. {_describe_change(change)}")
     lines += ["", "The next ones, for comparison:", ""]
-    lines += [f"- {_described(change)}" for change in ranked[IMPORTANT : IMPORTANT + 8]]
+    lines += [f"- {_describe_change(change)}" for change in ranked[IMPORTANT : IMPORTANT + 8]]
     return "\n".join([*lines, ""])
 
 
-def _described(change: Planted) -> str:
-    title = _revision(change.subject, change.commit).title
+def _describe_change(change: Planted) -> str:
+    title = _make_revision(change.subject, change.commit).title
     return (
-        f"{change.subject} {_hash(change.subject, change.commit)[:10]} “{title}”: {change.percent:+.3g} %, up to "
+        f"{change.subject} {_make_hash(change.subject, change.commit)[:10]} “{title}”: {change.percent:+.3g} %, up to "
         f"{change.faults:+,} faults, {len(change.cases)} series, {change.certainty} (weight {change.weight:.2g})"
     )
 

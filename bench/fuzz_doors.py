@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from tests.fuzz import door
 
 SHOWN = 20
@@ -44,13 +44,13 @@ def main() -> None:
         for first in range(chosen.first, chosen.first + share, PART)
     ]
     with ThreadPoolExecutor(chosen.processes) as pool:
-        each = pool.map(lambda part: (part[0], _run(*part, seed=chosen.seed)), parts)
-        done = list(steps(each, f"parts of up to {PART:,} inputs", len(parts)))
+        each = pool.map(lambda part: (part[0], _send_inputs(*part, seed=chosen.seed)), parts)
+        done = list(show_steps(each, f"parts of up to {PART:,} inputs", len(parts)))
     results = {name: [result for of, result in done if of == name] for name in shares}
-    _show(results, time.monotonic() - started)
+    _show_results(results, time.monotonic() - started)
 
 
-def _run(name: str, first: int, inputs: int, seed: int) -> door.Result:
+def _send_inputs(name: str, first: int, inputs: int, seed: int) -> door.Result:
     """Send a part of the inputs in its own process; that the process dies is a miss."""
     words = ["--part", "--door", name, "--first", str(first), "--inputs", str(inputs), "--seed", str(seed)]
     done = subprocess.run(
@@ -61,7 +61,7 @@ def _run(name: str, first: int, inputs: int, seed: int) -> door.Result:
     return door.Result(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _show(results: dict[str, list[door.Result]], seconds: float) -> None:
+def _show_results(results: dict[str, list[door.Result]], seconds: float) -> None:
     table = Table("door", "inputs", "fates", "slowest", "memory", "misses")
     figures: dict[str, float] = {"seconds": round(seconds)}
     misses: list[str] = []
@@ -79,7 +79,7 @@ def _show(results: dict[str, list[door.Result]], seconds: float) -> None:
         figures |= {f"{name}: inputs": inputs, f"{name}: slowest, s": round(slowest, 3), f"{name}: MiB": peak >> 20}
     figures["inputs"] = sum(part.inputs for parts in results.values() for part in parts)
     Console(width=160).print(table)
-    finish("fuzz_doors", misses[:SHOWN], figures)
+    finish_report("fuzz_doors", misses[:SHOWN], figures)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bench.report import finish, is_full, steps
+from bench.report import finish_report, is_full, show_steps
 from bench.store_service import Service
 from runner.cli.compare import compare_cases
 from runner.cli.gate_plan import plan_gate
@@ -178,7 +178,7 @@ def commit(subject: Path, program: str, parent: str = "") -> str:
 
 
 @contextmanager
-def prepared(folder: Path) -> Iterator[Run]:
+def prepare_gate(folder: Path) -> Iterator[Run]:
     """Start GitHub and a service that is its App, and make the repository."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -204,11 +204,11 @@ def prepared(folder: Path) -> Iterator[Run]:
         settings = load_settings()
         repository = open_repository(str(subject), settings.clones)
         place = prepare_workbench(settings, sandboxed=True)
-        workloads = tuple(_workload(folder / name, text) for name, text in (("exact", EXACT), ("noisy", NOISY)))
+        workloads = tuple(_write_workload(folder / name, text) for name, text in (("exact", EXACT), ("noisy", NOISY)))
         yield Run(subject, hub, address, place, workloads, repository, base)
 
 
-def _workload(folder: Path, text: str) -> Workload:
+def _write_workload(folder: Path, text: str) -> Workload:
     folder.mkdir()
     (folder / "workload.toml").write_text(text)
     return load_workload(folder)
@@ -219,9 +219,9 @@ def main() -> None:
     unchanged, more = (count if is_full() else count // TENTH for count in (UNCHANGED, MORE))
     every = (unchanged + more) // more  # an odd number, so that both kinds of workload get both kinds of change
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder, prepared(Path(folder)) as run:
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder, prepare_gate(Path(folder)) as run:
         pulls = []
-        for number in steps(range(unchanged + more), "pull requests"):
+        for number in show_steps(range(unchanged + more), "pull requests"):
             pulls.append(run.pull(more=number % every == every - 1))
             shown = pulls[-1]
             print(f"{number + 1:>4} {shown.conclusion:<8} {shown.seconds:5.2f} s  {shown.first}", flush=True)
@@ -251,7 +251,7 @@ def main() -> None:
         "seconds": round(time.monotonic() - started, 1),
         "load": os.getloadavg()[0],
     }
-    finish("gate", misses, figures)
+    finish_report("gate", misses, figures)
 
 
 if __name__ == "__main__":

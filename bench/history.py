@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.history_commits import clone, git, plant_file, with_documents
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 
 OLD = "907b894ca79c594ed173cde6fad81ba32b0f33d4"
 ROOT = Path(__file__).parents[1]
@@ -109,8 +109,8 @@ class Bench:
         if not new or not {commit[:10] for commit in commits} <= {commit for commit, _ in new}:
             misses.append(f"{len(new)} runs of {len(commits)} commits and the one before them were counted")
         if new != alone:
-            misses.append(f"{_differing(new, alone)} counts differ from those of one build after the other")
-        if _changes(commits, new) != _changes(commits, old):
+            misses.append(f"{_count_differences(new, alone)} counts differ from those of one build after the other")
+        if _list_changes(commits, new) != _list_changes(commits, old):
             misses.append(f"the changes differ from those of {self.old.name}")
         return {
             "runs": len(new),
@@ -119,7 +119,7 @@ class Bench:
             "seconds": round(after, 1),
             "ratio": round(after / before, 3),
             "counts as one after the other": new == alone,
-            "counts that differ from before": _differing(new, old),
+            "counts that differ from before": _count_differences(new, old),
         }
 
     def bisect(self, misses: list[str]) -> dict[str, object]:
@@ -142,11 +142,11 @@ class Bench:
         }
 
 
-def _differing(counts: Counts, others: Counts) -> int:
+def _count_differences(counts: Counts, others: Counts) -> int:
     return sum(counts.get(run) != others.get(run) for run in counts.keys() | others.keys())
 
 
-def _changes(commits: Sequence[str], counts: Counts) -> list[tuple[str, str, int]]:
+def _list_changes(commits: Sequence[str], counts: Counts) -> list[tuple[str, str, int]]:
     """Return the steps between successive commits, by case."""
     return [
         (case, after, counts[after[:10], case] - counts[before[:10], case])
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str]) -> None:
             "identical": bench.identical,
             "bisect": bench.bisect,
         }
-        for part in steps(chosen.parts.split(","), "parts"):
+        for part in show_steps(chosen.parts.split(","), "parts"):
             print(part, flush=True)
             found = figures[part] = parts[part](misses)
             print(f"  {found}", flush=True)
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str]) -> None:
             assert isinstance(ratio, float)
             if ratio > MOST[part]:
                 misses.append(f"{part} takes {ratio:.2f} of the time before, more than {MOST[part]}")
-    finish("history", misses, figures)
+    finish_report("history", misses, figures)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, is_full, steps
+from bench.report import finish_report, is_full, show_steps
 from runner.contract.mapped_files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, hash_built_file
@@ -118,7 +118,7 @@ PROJECTS = {
 # ---- Ways to write files to a disk and into memory ----
 
 
-def shell(script: str) -> Callable[[Path, Path], None]:
+def make_shell_way(script: str) -> Callable[[Path, Path], None]:
     """Return a way that runs a shell script, with the source as $1 and the copy as $2."""
 
     def way(source: Path, target: Path) -> None:
@@ -127,7 +127,7 @@ def shell(script: str) -> Callable[[Path, Path], None]:
     return way
 
 
-def by_git(source: Path, target: Path) -> None:
+def write_by_git(source: Path, target: Path) -> None:
     """Let git check it out."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         git = ["git", "-C", folder, "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
@@ -140,7 +140,7 @@ def by_git(source: Path, target: Path) -> None:
         Path(folder, source.name).rename(target)
 
 
-def by_pages(source: Path, target: Path) -> None:
+def write_by_pages(source: Path, target: Path) -> None:
     """Write it page by page, the last one first."""
     content = source.read_bytes()
     with target.open("wb") as file:
@@ -151,7 +151,7 @@ def by_pages(source: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
-def by_mapping(source: Path, target: Path) -> None:
+def write_by_mapping(source: Path, target: Path) -> None:
     """Write it through a mapping."""
     content = source.read_bytes()
     with target.open("w+b") as file:
@@ -161,7 +161,7 @@ def by_mapping(source: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
-def after_copy(action: Callable[[int, int], None]) -> Callable[[Path, Path], None]:
+def make_way_after_copy(action: Callable[[int, int], None]) -> Callable[[Path, Path], None]:
     """Return a way that copies, writes back to storage, and then changes the state of the page cache."""
 
     def way(source: Path, target: Path) -> None:
@@ -173,7 +173,7 @@ def after_copy(action: Callable[[int, int], None]) -> Callable[[Path, Path], Non
     return way
 
 
-def evict(descriptor: int, start: int = 0, length: int = 0) -> None:
+def evict_pages(descriptor: int, start: int = 0, length: int = 0) -> None:
     """Evict a part of a file, or all of it."""
     os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
 
@@ -182,7 +182,7 @@ def read_pieces(step: int, start: int = 0) -> Callable[[int, int], None]:
     """Return an action that evicts a file and reads pieces of it, so that the kernel reads ahead."""
 
     def action(descriptor: int, size: int) -> None:
-        evict(descriptor)
+        evict_pages(descriptor)
         for offset in range(start, size, step):
             os.pread(descriptor, 4096, offset)
 
@@ -191,39 +191,39 @@ def read_pieces(step: int, start: int = 0) -> Callable[[int, int], None]:
 
 def read_backwards(descriptor: int, size: int) -> None:
     """Evict a file and read it from its end."""
-    evict(descriptor)
+    evict_pages(descriptor)
     for offset in reversed(range(0, size, 65_536)):
         os.pread(descriptor, 65_536, offset)
 
 
 WAYS: dict[str, Callable[[Path, Path], None]] = {
-    "cp": shell('cp "$1" "$2"'),
-    "cp --reflink=never": shell('cp --reflink=never "$1" "$2"'),
-    "cp --sparse=always": shell('cp --sparse=always "$1" "$2"'),
-    "dd bs=512": shell('dd if="$1" of="$2" bs=512; chmod 755 "$2"'),
-    "dd bs=7777": shell('dd if="$1" of="$2" bs=7777; chmod 755 "$2"'),
-    "dd bs=100001 conv=fsync": shell('dd if="$1" of="$2" bs=100001 conv=fsync; chmod 755 "$2"'),
-    "dd bs=3M oflag=sync": shell('dd if="$1" of="$2" bs=3M oflag=sync; chmod 755 "$2"'),
-    "install": shell('install -m 755 "$1" "$2"'),
-    "cat": shell('cat "$1" >"$2"; chmod 755 "$2"'),
-    "tar": shell('tar -C "$(dirname "$1")" -cf - "$(basename "$1")" | tar -C "$(dirname "$2")" -xf -'),
-    "git checkout": by_git,
-    "page by page, backwards": by_pages,
-    "through a mapping": by_mapping,
-    "over another file": shell('head -c 300000 /dev/zero >"$2"; cp "$1" "$2"; chmod 755 "$2"'),
-    "evicted": after_copy(lambda descriptor, _: evict(descriptor)),
-    "first half evicted": after_copy(lambda descriptor, size: evict(descriptor, 0, size // 8192 * 4096)),
-    "last half evicted": after_copy(lambda descriptor, size: evict(descriptor, size // 8192 * 4096)),
-    "read ahead": after_copy(read_pieces(1 << 30)),
-    "read here and there": after_copy(read_pieces(50_000, 20_000)),
-    "read backwards": after_copy(read_backwards),
+    "cp": make_shell_way('cp "$1" "$2"'),
+    "cp --reflink=never": make_shell_way('cp --reflink=never "$1" "$2"'),
+    "cp --sparse=always": make_shell_way('cp --sparse=always "$1" "$2"'),
+    "dd bs=512": make_shell_way('dd if="$1" of="$2" bs=512; chmod 755 "$2"'),
+    "dd bs=7777": make_shell_way('dd if="$1" of="$2" bs=7777; chmod 755 "$2"'),
+    "dd bs=100001 conv=fsync": make_shell_way('dd if="$1" of="$2" bs=100001 conv=fsync; chmod 755 "$2"'),
+    "dd bs=3M oflag=sync": make_shell_way('dd if="$1" of="$2" bs=3M oflag=sync; chmod 755 "$2"'),
+    "install": make_shell_way('install -m 755 "$1" "$2"'),
+    "cat": make_shell_way('cat "$1" >"$2"; chmod 755 "$2"'),
+    "tar": make_shell_way('tar -C "$(dirname "$1")" -cf - "$(basename "$1")" | tar -C "$(dirname "$2")" -xf -'),
+    "git checkout": write_by_git,
+    "page by page, backwards": write_by_pages,
+    "through a mapping": write_by_mapping,
+    "over another file": make_shell_way('head -c 300000 /dev/zero >"$2"; cp "$1" "$2"; chmod 755 "$2"'),
+    "evicted": make_way_after_copy(lambda descriptor, _: evict_pages(descriptor)),
+    "first half evicted": make_way_after_copy(lambda descriptor, size: evict_pages(descriptor, 0, size // 8192 * 4096)),
+    "last half evicted": make_way_after_copy(lambda descriptor, size: evict_pages(descriptor, size // 8192 * 4096)),
+    "read ahead": make_way_after_copy(read_pieces(1 << 30)),
+    "read here and there": make_way_after_copy(read_pieces(50_000, 20_000)),
+    "read backwards": make_way_after_copy(read_backwards),
 }
 
 
 # ---- Copies ----
 
 
-def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
+def check_copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     """Build and copy six programs in every way, and count the faults of each with and without preparation."""
     sandboxes: dict[str, Sandbox | None] = {"": None}
     try:
@@ -233,23 +233,23 @@ def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     print(f"{'program':22} {'trees':>5} {'bytes':>5}  {'unprepared':24} prepared")
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         Path(folder).chmod(0o755)
-        for name, program in steps(PROGRAMS.items(), "programs"):
+        for name, program in show_steps(PROGRAMS.items(), "programs"):
             if shutil.which(program.needs) is None:
                 figures[name] = f"{program.needs} is not installed"
                 misses.append(f"{name}: {program.needs} is not installed")
                 continue
-            trees = _trees(Path(folder, name), program, 3 if quick else BUILDS)
+            trees = _write_trees(Path(folder, name), program, 3 if quick else BUILDS)
             for label, sandboxed in sandboxes.items():
                 _count_all(f"{name}{label}", program, trees, sandboxed, misses, figures)
 
 
-def _trees(folder: Path, program: Program, builds: int) -> list[tuple[str, Path]]:
+def _write_trees(folder: Path, program: Program, builds: int) -> list[tuple[str, Path]]:
     """Return the trees to measure, each with the way it was written. Like builds, they have names of one length."""
     trees = []
     for number in range(builds):
         tree = folder / f"{number:04}"
         shutil.copytree(SOURCES, tree)
-        _run(program.build, tree)
+        _run_script(program.build, tree)
         trees.append(("built", tree))
     for number, (way, copy) in enumerate(WAYS.items(), builds):
         tree = folder / f"{number:04}"
@@ -261,7 +261,7 @@ def _trees(folder: Path, program: Program, builds: int) -> list[tuple[str, Path]
     return trees
 
 
-def _run(script: str, folder: Path) -> None:
+def _run_script(script: str, folder: Path) -> None:
     done = subprocess.run(["sh", "-ec", script], cwd=folder, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"`{script}` failed in {folder}: {done.stderr.strip()}")
@@ -282,7 +282,7 @@ def _count_all(
     for way, tree in trees:
         if sandboxed is None:
             unprepared[_count_unprepared(program, tree)] += 1
-        report = _measured(program, tree, sandboxed)
+        report = _measure_program(program, tree, sandboxed)
         if report.files is None or not report.samples:
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
@@ -296,7 +296,10 @@ def _count_all(
             misses.append(f"{label}, {way}: {'; '.join(report.remarks)}")
     different = len({files for files, _ in prepared})
     levels_found = dict(sorted(Counter(level for _, level in prepared.elements()).items()))
-    print(f"{label:22} {len(trees):>5} {different:>5}  {_short(unprepared):24} {_short(levels_found)}", flush=True)
+    print(
+        f"{label:22} {len(trees):>5} {different:>5}  {_format_counts(unprepared):24} {_format_counts(levels_found)}",
+        flush=True,
+    )
     figures[label] = {
         "trees": len(trees),
         "different_bytes": different,
@@ -310,7 +313,7 @@ def _count_all(
             misses.append(f"{label}: the same bytes count {counts}: {[ways[files, level] for level in counts]}")
 
 
-def _short(counts: dict[int, int]) -> str:
+def _format_counts(counts: dict[int, int]) -> str:
     return " ".join(f"{level}" if number == 1 else f"{level}×{number}" for level, number in sorted(counts.items()))[:60]
 
 
@@ -329,7 +332,7 @@ def _count_unprepared(program: Program, tree: Path) -> int:
 BENCHES: dict[tuple[bool, frozenset[int]], Bench] = {}
 
 
-def _measured(program: Program, tree: Path, sandboxed: Sandbox | None) -> Report:
+def _measure_program(program: Program, tree: Path, sandboxed: Sandbox | None) -> Report:
     workload = Workload.model_validate(
         {
             "workload": {"name": "same"},
@@ -356,7 +359,7 @@ def _measured(program: Program, tree: Path, sandboxed: Sandbox | None) -> Report
 # ---- Commits ----
 
 
-def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
+def check_commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     """Measure histories of doc-only commits, rewrite the builds, measure again, and search for culprits."""
     clones = [Path(text) for text in os.environ.get("FAULTWATCH_PROJECTS", "").split(":") if text]
     if not clones:
@@ -364,7 +367,7 @@ def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     print(
         f"{'project':10} {'commits':>7} {'bytes':>5} {'drifts':>6} {'again':>5} {'proven':>6} {'seconds':>7}  counted"
     )
-    for clone in steps(clones, "projects"):
+    for clone in show_steps(clones, "projects"):
         name = next(
             (project for project in PROJECTS for part in (clone.name, clone.parent.name) if project in part), None
         )
@@ -372,7 +375,7 @@ def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
             sys.exit(f"{clone}: unknown project; the known ones are {', '.join(PROJECTS)}")
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
-            result = _history(PROJECTS[name], clone, Path(folder), name, 5 if quick else COMMITS)
+            result = _measure_history(PROJECTS[name], clone, Path(folder), name, 5 if quick else COMMITS)
         seconds = round(time.monotonic() - started)
         figures[name] = {**result, "seconds": seconds}
         columns = [result[key] for key in ("commits", "different_bytes", "drifts", "drifts_again", "proven")]
@@ -385,7 +388,7 @@ def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
             misses.append(f"{name}: doc-only commits count {result['counted']}")
 
 
-def _history(project: Project, clone: Path, folder: Path, name: str, number: int) -> dict[str, Any]:
+def _measure_history(project: Project, clone: Path, folder: Path, name: str, number: int) -> dict[str, Any]:
     repository, home = folder / name, folder / "home"
     base = apply_doc_commits(clone, repository, project, number)
     workload = folder / "workload.toml"
@@ -405,17 +408,17 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
         f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
     options = (str(workload), f"{base}..HEAD", "--repo", str(repository))
-    first = _faultwatch(home, "history", *options, "--measure-all", "--json")
+    first = _run_faultwatch(home, "history", *options, "--measure-all", "--json")
     generator = random.Random(SEED)
     _rewrite_builds(home / "builds", generator)
     for file in home.glob("faultwatch.db*"):
         file.unlink()
-    again = _faultwatch(home, "history", *options, "--measure-all", "--json")
+    again = _run_faultwatch(home, "history", *options, "--measure-all", "--json")
     _rewrite_builds(home / "builds", generator)
-    searched = _faultwatch(home, "bisect", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2))
-    reports = _reports(home)
+    searched = _run_faultwatch(home, "bisect", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2))
+    reports = _read_reports(home)
     return {
-        "commits": int(_git(repository, "rev-list", "--count", f"{base}..HEAD")),
+        "commits": int(_run_git(repository, "rev-list", "--count", f"{base}..HEAD")),
         "different_bytes": len(
             {(report.files.own_bytes, report.files.system_bytes) for report in reports if report.files}
         ),
@@ -435,25 +438,25 @@ def apply_doc_commits(clone: Path, repository: Path, project: Project, number: i
     """
     subprocess.run(["git", "clone", "-q", clone, repository], check=True)
     patterns = [f":(glob)**/{pattern}" for pattern in project.docs]
-    log = _git(repository, "log", "--no-merges", "--reverse", "--format=%x00%H", "--name-only").split("\0")[1:]
-    docs = set(_git(repository, "log", "--no-merges", "--format=", "--name-only", "--", *patterns).split("\n"))
+    log = _run_git(repository, "log", "--no-merges", "--reverse", "--format=%x00%H", "--name-only").split("\0")[1:]
+    docs = set(_run_git(repository, "log", "--no-merges", "--format=", "--name-only", "--", *patterns).split("\n"))
     changed = [(lines[0], [line for line in lines[1:] if line]) for lines in (entry.split("\n") for entry in log)]
     doc_commits = [commit for commit, files in changed if files and all(file in docs for file in files)][-number:]
     git = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    (repository / "demo.cc").exists() or _demo(repository)
-    _git(repository, "add", "-A")
-    _git(repository, *git, "commit", "-q", "--allow-empty", "-m", "The sources as they are")
-    base = _git(repository, "rev-parse", "HEAD")
+    (repository / "demo.cc").exists() or _add_program(repository)
+    _run_git(repository, "add", "-A")
+    _run_git(repository, *git, "commit", "-q", "--allow-empty", "-m", "The sources as they are")
+    base = _run_git(repository, "rev-parse", "HEAD")
     for commit in doc_commits:
-        present = _git(repository, "ls-tree", "-r", "--name-only", commit, "--", *dict(changed)[commit])
+        present = _run_git(repository, "ls-tree", "-r", "--name-only", commit, "--", *dict(changed)[commit])
         if present:
-            _git(repository, "checkout", "-q", commit, "--", *present.split("\n"))
-        title = _git(repository, "log", "-1", "--format=%s", commit)
-        _git(repository, *git, "commit", "-q", "--allow-empty", "-m", title)
+            _run_git(repository, "checkout", "-q", commit, "--", *present.split("\n"))
+        title = _run_git(repository, "log", "-1", "--format=%s", commit)
+        _run_git(repository, *git, "commit", "-q", "--allow-empty", "-m", title)
     return base
 
 
-def _demo(repository: Path) -> None:
+def _add_program(repository: Path) -> None:
     """Add a program to snappy, which is a library."""
     if (repository / "snappy.h").exists():
         (repository / "demo.cc").write_text(
@@ -480,13 +483,13 @@ def _rewrite_builds(builds: Path, generator: random.Random) -> None:
                 copy.rename(file)
 
 
-def _reports(home: Path) -> list[Report]:
+def _read_reports(home: Path) -> list[Report]:
     with closing(sqlite3.connect(home / "faultwatch.db")) as database:
         rows = database.execute("SELECT document FROM report").fetchall()
     return [Report.model_validate_json(zlib.decompress(row[0])) for row in rows]
 
 
-def _faultwatch(home: Path, *arguments: str, exit_codes: Sequence[int] = (0,)) -> dict[str, Any]:
+def _run_faultwatch(home: Path, *arguments: str, exit_codes: Sequence[int] = (0,)) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "runner", *arguments],
         cwd=ROOT,
@@ -501,23 +504,23 @@ def _faultwatch(home: Path, *arguments: str, exit_codes: Sequence[int] = (0,)) -
     return document
 
 
-def _git(repository: Path, *arguments: str) -> str:
+def _run_git(repository: Path, *arguments: str) -> str:
     return subprocess.run(
         ["git", "-C", repository, *arguments], check=True, capture_output=True, text=True
     ).stdout.strip()
 
 
-PARTS = {"copies": copies, "commits": commits}
+PARTS = {"copies": check_copies, "commits": check_commits}
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the parts that the arguments name, or all."""
     misses: list[str] = []
     figures: dict[str, Any] = {"load of the host": [round(load, 1) for load in os.getloadavg()]}
-    for name in steps([argument for argument in arguments if argument in PARTS] or PARTS, "parts"):
+    for name in show_steps([argument for argument in arguments if argument in PARTS] or PARTS, "parts"):
         print(f"{name}: {PARTS[name].__doc__}", flush=True)
         PARTS[name](misses, figures, not is_full())
-    finish("identical-bytes", misses, figures)
+    finish_report("identical-bytes", misses, figures)
 
 
 if __name__ == "__main__":

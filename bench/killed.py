@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from tests.left_behind import Places, left_behind, lost_or_twice, settings
 from tests.power_cut import disk
 from tests.runner.commands import Proxy, command_line, faultwatch, git, make_history, served, variables
@@ -131,7 +131,7 @@ class Yard:
 KINDS = ("history", "measure", "compare", "gate", "sandboxed", "nightly", "profile", "bisect", "job")
 
 
-def durations(yard: Yard) -> dict[str, float]:
+def measure_durations(yard: Yard) -> dict[str, float]:
     """Return how long each kind of command takes."""
     taken = {}
     for kind in KINDS:
@@ -144,7 +144,7 @@ def durations(yard: Yard) -> dict[str, float]:
     return taken
 
 
-def moment(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
+def disturb_command(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
     """Disturb a command at a moment; yield what is wrong afterwards."""
     process = yard.start(*yard.words(kind))
     with suppress(subprocess.TimeoutExpired):
@@ -156,7 +156,7 @@ def moment(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
         acknowledged = {run["run_id"] for run in yard.runs()}
         yard.cut_power(journal=means == CUTS[0])
     else:
-        with _full(yard.home.parent):
+        with _fill_disk(yard.home.parent):
             process.wait(_LIMIT)
     process.wait(_LIMIT)
     text = (yard.folder / "output").read_text(errors="replace")
@@ -174,7 +174,7 @@ def moment(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
 
 
 @contextmanager
-def _full(disk: Path) -> Iterator[None]:
+def _fill_disk(disk: Path) -> Iterator[None]:
     """Fill a file system."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as stream, suppress(OSError):
@@ -206,21 +206,21 @@ def main() -> None:
     try:
         with ExitStack() as stack:
             yard = Yard(folder, stack)
-            taken = durations(yard)
-            for number in steps(range(options.moments), "kills"):
+            taken = measure_durations(yard)
+            for number in show_steps(range(options.moments), "kills"):
                 kind, means = chance.choice(KINDS), chance.choice(MEANS)
                 delay = chance.uniform(0, taken[kind])
                 if time.monotonic() - started > options.seconds:
                     break
                 yard.grow(len(yard.commits))
-                wrong = list(moment(yard, kind, means, delay))
+                wrong = list(disturb_command(yard, kind, means, delay))
                 done[means] += 1
                 print(f"{number:3} {kind:10} {means:10} {delay:5.2f} s  {'; '.join(wrong) or 'nothing'}", flush=True)
                 misses += [f"{number} {kind} {means} {delay:.2f} s: {text}" for text in wrong]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     misses += [f"{name} is {value}, and was {held[name]}" for name, value in settings().items() if value != held[name]]
-    finish(
+    finish_report(
         "killed",
         misses[:_SHOWN],
         {"wrong": len(misses), "seed": options.seed, "moments": sum(done.values()), "means": dict(done)},

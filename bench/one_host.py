@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, is_full, steps
+from bench.report import finish_report, is_full, show_steps
 from runner.host.host_lock import find_holder
 from tests.runner.commands import Proxy, command_line, faultwatch, make_history, served, variables
 
@@ -51,52 +51,52 @@ class Kind:
     job: bool = False
 
 
-def kinds(commits: list[str]) -> dict[str, Kind]:
+def list_kinds(commits: list[str]) -> dict[str, Kind]:
     """Return all kinds of measuring commands."""
     workload = "repo/workload.toml"
     return {
-        "history": Kind(("history", workload, "HEAD~2..", "--repo", "repo"), _stored),
-        "measure": Kind(("measure", "repo", "--json"), lambda text, _: [_faults(one) for one in json.loads(text)]),
-        "compare": Kind(("compare", "HEAD~2..HEAD", "--repo", "repo", "--json"), _compared, 1),
-        "gate": Kind(("gate", workload, "HEAD~2..HEAD", "--repo", "repo", "--no-sandbox"), _verdict, 1),
-        "nightly": Kind(("nightly", "--matrix", "matrix.toml", "--name", "tonight"), _stored),
-        "profile": Kind(("profile", "repo", "--json", "--no-upload"), _profiled),
-        "bisect": Kind(("bisect", f"{commits[0]}..{commits[-1]}", "--repo", "repo", "--json"), _culprits),
-        "job": Kind(("job", "run", "JOB", workload, "--repo", "repo"), _stored, job=True),
+        "history": Kind(("history", workload, "HEAD~2..", "--repo", "repo"), _read_stored_runs),
+        "measure": Kind(("measure", "repo", "--json"), lambda text, _: [_list_counts(one) for one in json.loads(text)]),
+        "compare": Kind(("compare", "HEAD~2..HEAD", "--repo", "repo", "--json"), _read_comparison, 1),
+        "gate": Kind(("gate", workload, "HEAD~2..HEAD", "--repo", "repo", "--no-sandbox"), _read_verdict, 1),
+        "nightly": Kind(("nightly", "--matrix", "matrix.toml", "--name", "tonight"), _read_stored_runs),
+        "profile": Kind(("profile", "repo", "--json", "--no-upload"), _read_profile),
+        "bisect": Kind(("bisect", f"{commits[0]}..{commits[-1]}", "--repo", "repo", "--json"), _read_culprits),
+        "job": Kind(("job", "run", "JOB", workload, "--repo", "repo"), _read_stored_runs, job=True),
     }
 
 
-def _faults(report: dict[str, Any]) -> list[object]:
+def _list_counts(report: dict[str, Any]) -> list[object]:
     """Return the counts that a report stands for. A sample that something disturbed is marked in it as an outlier."""
     readings = [sample["readings"]["minor-faults"] for sample in report["samples"]]
     return sorted({reading["value"] for reading in readings if not reading.get("outlier")})
 
 
-def _compared(text: str, _: Path) -> object:
+def _read_comparison(text: str, _: Path) -> object:
     (result,) = json.loads(text)
-    return result["comparison"]["verdict"], _faults(result["base"]), _faults(result["head"])
+    return result["comparison"]["verdict"], _list_counts(result["base"]), _list_counts(result["head"])
 
 
-def _verdict(text: str, _: Path) -> object:
+def _read_verdict(text: str, _: Path) -> object:
     return text.strip().splitlines()[-1]
 
 
-def _profiled(text: str, _: Path) -> object:
+def _read_profile(text: str, _: Path) -> object:
     return json.loads(text)["profile"]["readings"]["minor-faults"]["value"]
 
 
-def _culprits(text: str, _: Path) -> object:
+def _read_culprits(text: str, _: Path) -> object:
     return [
         (culprit["commit"], culprit["before"], culprit["after"]) for culprit in json.loads(text)["answer"]["culprits"]
     ]
 
 
-def _stored(_: str, home: Path) -> object:
+def _read_stored_runs(_: str, home: Path) -> object:
     with served(home) as proxy:
         runs = proxy.ask("/runs?limit=100")["items"]
         assert isinstance(runs, list)
         reports = [proxy.ask(f"/runs/{run['run_id']}") for run in runs]
-    return sorted((report["revision"]["commit"], report["outcome"], _faults(report)) for report in reports)  # type: ignore[index]
+    return sorted((report["revision"]["commit"], report["outcome"], _list_counts(report)) for report in reports)  # type: ignore[index]
 
 
 class Yard:
@@ -108,7 +108,7 @@ class Yard:
         self.lock.touch()
         commits = make_history(folder / "repo", PAGES)
         (folder / "matrix.toml").write_text('[[workloads]]\npath = "repo/workload.toml"\n')
-        self.kinds = kinds(commits)
+        self.kinds = list_kinds(commits)
         self.commits = commits
         self._numbers = itertools.count()
         self._model = folder / "model"
@@ -124,7 +124,7 @@ class Yard:
             yield home, command_line(*kind.words), ""
             return
         with served(home) as proxy:
-            yield home, command_line(*(word.replace("JOB", _order(proxy, self)) for word in kind.words)), proxy.url
+            yield home, command_line(*(word.replace("JOB", _order_job(proxy, self)) for word in kind.words)), proxy.url
 
     def start(self, home: Path, words: list[str], url: str) -> "subprocess.Popen[str]":
         """Start a command; its messages go to a file."""
@@ -139,13 +139,13 @@ class Yard:
             )
 
 
-def _order(proxy: Proxy, yard: Yard) -> str:
+def _order_job(proxy: Proxy, yard: Yard) -> str:
     commit = yard.commits[-1]
     question = {"kind": "measure", "subject": "repo", "case": "pages", "revision": commit, "host": "box"}
     return str(proxy.ask("/jobs", {"question": question, "backend": "caller"})["id"])
 
 
-def alone(yard: Yard, kind: Kind) -> object:
+def run_alone(yard: Yard, kind: Kind) -> object:
     """Return what a command reports alone."""
     with yard.prepared(kind) as (home, words, url):
         process = yard.start(home, words, url)
@@ -154,15 +154,15 @@ def alone(yard: Yard, kind: Kind) -> object:
     return kind.answer(output, home)
 
 
-def together(yard: Yard, first: Kind, second: Kind, expected: tuple[object, object]) -> Iterator[str]:
+def run_together(yard: Yard, first: Kind, second: Kind, expected: tuple[object, object]) -> Iterator[str]:
     """Run two commands at once; yield what is wrong."""
     with yard.prepared(first) as one, yard.prepared(second) as other:
         leader = yard.start(*one)
-        _until(lambda: (found := find_holder(yard.lock)) is not None and found.pid == leader.pid, leader)
+        _wait_until(lambda: (found := find_holder(yard.lock)) is not None and found.pid == leader.pid, leader)
         leader.send_signal(signal.SIGSTOP)
         follower = yard.start(*other)
         said = other[0] / "messages"
-        waited = _until(lambda: f"waiting for process {leader.pid} (" in said.read_text(), follower)
+        waited = _wait_until(lambda: f"waiting for process {leader.pid} (" in said.read_text(), follower)
         leader.send_signal(signal.SIGCONT)
         outputs = [process.communicate(timeout=_WAIT)[0] for process in (leader, follower)]
     if not waited:
@@ -177,7 +177,7 @@ def together(yard: Yard, first: Kind, second: Kind, expected: tuple[object, obje
         shutil.rmtree(home)
 
 
-def _until(holds: Callable[[], bool], process: "subprocess.Popen[str]") -> bool:
+def _wait_until(holds: Callable[[], bool], process: "subprocess.Popen[str]") -> bool:
     deadline = time.monotonic() + _WAIT
     while not holds():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -191,16 +191,16 @@ def main() -> None:
     misses: list[str] = []
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
         yard = Yard(Path(scratch))
-        expected = {name: alone(yard, kind) for name, kind in steps(yard.kinds.items(), "commands alone")}
+        expected = {name: run_alone(yard, kind) for name, kind in show_steps(yard.kinds.items(), "commands alone")}
         names = list(yard.kinds)
         pairs = list(itertools.product(names, names))
         if not is_full():
             pairs = [(name, names[(place + 1) % len(names)]) for place, name in enumerate(names)]
-        for first, second in steps(pairs, "pairs of commands"):
-            wrong = list(together(yard, yard.kinds[first], yard.kinds[second], (expected[first], expected[second])))
+        for first, second in show_steps(pairs, "pairs of commands"):
+            wrong = list(run_together(yard, yard.kinds[first], yard.kinds[second], (expected[first], expected[second])))
             print(f"{first:8} {second:8} {'; '.join(wrong) or 'both right, waiting said'}", flush=True)
             misses += [f"{first} and {second}: {text}" for text in wrong]
-    finish("one_host", misses, {"pairs": len(pairs), "wrong": len(misses), "user": os.geteuid()})
+    finish_report("one_host", misses, {"pairs": len(pairs), "wrong": len(misses), "user": os.geteuid()})
 
 
 if __name__ == "__main__":

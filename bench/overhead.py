@@ -21,7 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, is_full, steps
+from bench.report import finish_report, is_full, show_steps
 from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
@@ -76,15 +76,15 @@ Faults = tuple[int, int]
 """Minor and major faults of one execution."""
 
 
-def bare(command: Sequence[str], folder: Path) -> Faults:
+def count_by_perf(command: Sequence[str], folder: Path) -> Faults:
     """Count the faults of a command by perf stat alone, with the same bytes on its stack as by the runner.
 
     It writes to pipes there too: the Fortran library sizes its buffers by the kind of its output, which can mean one
     more page.
     """
     output = folder / "bare.csv"
-    environment = pad_variables({**STATE.environment, **added_by_perf()}, command)
-    environment = {name: value for name, value in environment.items() if name not in added_by_perf()}
+    environment = pad_variables({**STATE.environment, **list_variables_of_perf()}, command)
+    environment = {name: value for name, value in environment.items() if name not in list_variables_of_perf()}
     with STATE.apply():
         subprocess.run(
             build_perf_stat_command(command, output),
@@ -100,7 +100,7 @@ def bare(command: Sequence[str], folder: Path) -> Faults:
 
 
 @cache
-def added_by_perf() -> dict[str, str]:
+def list_variables_of_perf() -> dict[str, str]:
     """Return the variables that perf adds to the environment of what it starts, and the runner does not."""
     command = build_perf_stat_command(["env"], Path(os.devnull))
     done = subprocess.run(command, env=STATE.environment, check=True, capture_output=True, text=True)
@@ -108,22 +108,22 @@ def added_by_perf() -> dict[str, str]:
     return {name: value for name, value in found.items() if name not in STATE.environment}
 
 
-def counted(command: Sequence[str], folder: Path) -> Faults:
+def count_by_runner(command: Sequence[str], folder: Path) -> Faults:
     """Count the faults of a command by the runner."""
     readings = count_faults(command, directory=folder, state=STATE, timeout=60).sample.readings
     return int(readings["minor-faults"].value or 0), int(readings["major-faults"].value or 0)
 
 
-def counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
+def check_counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """Faultwatch counts what perf stat counts."""
     runs = RUNS // 10 if tenth else RUNS
-    for name, place, command in programs(folder):
-        bare(command, place)
+    for name, place, command in build_programs(folder):
+        count_by_perf(command, place)
         tried = 0
         pairs: list[tuple[int, int]] = []
         while len(pairs) < runs and tried < 2 * runs:
             tried += 1
-            (one, one_major), (other, other_major) = bare(command, place), counted(command, place)
+            (one, one_major), (other, other_major) = count_by_perf(command, place), count_by_runner(command, place)
             # A host may page files out by itself, as DAMON's pageout scheme does. A fault on such a page is a major
             # one, in whichever execution comes first, and says nothing about counting.
             if not one_major and not other_major:
@@ -140,7 +140,7 @@ def counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
         ledger.note(f"{name}: pairs repeated because the host had paged out a file", tried - len(pairs))
 
 
-def programs(folder: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
+def build_programs(folder: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     """Build the single-threaded programs and yield name, folder and command."""
     yield "touch", folder, ("./steady", "10000", "1", "1")
     history = folder / "copy-service"
@@ -157,7 +157,7 @@ def programs(folder: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
             yield name, folder / name, command
 
 
-def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
+def check_overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """Measuring n samples takes as long as n times perf stat, and a little once."""
     history = folder / "copy-service-timed"
     subprocess.run([sys.executable, ROOT / "workloads/copy_service/make_history.py", history], check=True)
@@ -171,7 +171,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
     command = ("./copyserve", "--mib", "8", "--operations", "25")
     subprocess.run(["make", "-s", "copyserve"], cwd=history, check=True)
 
-    def measured(samples: int) -> None:
+    def measure_once(samples: int) -> None:
         subprocess.run(
             [
                 *(sys.executable, "-m", "runner", "measure", "copy_service", "--repo", history, "--committed-only"),
@@ -183,15 +183,15 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
             capture_output=True,
         )
 
-    measured(1)  # builds
+    measure_once(1)  # builds
     rounds: list[tuple[float, float, float]] = []
     with raise_priority():
-        for _ in steps(range(3 if tenth else 7), "rounds"):
+        for _ in show_steps(range(3 if tenth else 7), "rounds"):
             rounds.append(
                 (
-                    seconds(partial(measured, few)),
-                    seconds(partial(measured, many)),
-                    seconds(lambda: [bare(command, history) for _ in range(many)]) / many,
+                    time_work(partial(measure_once, few)),
+                    time_work(partial(measure_once, many)),
+                    time_work(lambda: [count_by_perf(command, history) for _ in range(many)]) / many,
                 )
             )
     each = statistics.median(one for _, _, one in rounds)
@@ -203,7 +203,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
     ledger.claim("seconds once, the warm-up among them", once <= ONCE, round(once, 3))
 
 
-def unchanged(ledger: Ledger, folder: Path, tenth: bool) -> None:
+def check_no_change(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """Nothing changed, and nothing is called changed."""
     number = PAIRS_UNCHANGED // 10 if tenth else PAIRS_UNCHANGED
     pages, operations, work, _ = THROUGHPUT
@@ -212,8 +212,8 @@ def unchanged(ledger: Ledger, folder: Path, tenth: bool) -> None:
     alarms: list[str] = []
     samples: list[int] = []
     started = time.monotonic()
-    for _ in steps(range(number), "comparisons of equal commits"):
-        done = versus(folder, (pages, operations, work), (pages, operations, work), precise=True)
+    for _ in show_steps(range(number), "comparisons of equal commits"):
+        done = compare_programs(folder, (pages, operations, work), (pages, operations, work), precise=True)
         samples.append(len(done.base.samples))
         assert done.comparison
         for one in done.comparison.metrics:
@@ -240,29 +240,29 @@ def unchanged(ledger: Ledger, folder: Path, tenth: bool) -> None:
         print(f"         {alarm}")
 
 
-def one_page(ledger: Ledger, folder: Path, tenth: bool) -> None:
+def check_one_page(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """One page more is called changed."""
     number = RUNS // 10 if tenth else RUNS
     for pages in PAGES:
         found = 0
-        for _ in steps(range(number), "comparisons"):
-            done = versus(folder, (str(pages), "1", "1"), (str(pages + 1), "1", "1"))
-            faults = verdict(done, "minor-faults")
+        for _ in show_steps(range(number), "comparisons"):
+            done = compare_programs(folder, (str(pages), "1", "1"), (str(pages + 1), "1", "1"))
+            faults = find_verdict(done, "minor-faults")
             found += faults.verdict is Verdict.CHANGED and faults.change == 1
         ledger.claim(f"one more page in {pages:,} found, of {number}", found == number, found)
 
 
-def throughput(ledger: Ledger, folder: Path, tenth: bool) -> None:
+def check_throughput(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """3 % more or less throughput is called changed, in the right direction."""
     number = RUNS // 10 if tenth else RUNS
     pages, operations, more, fewer = THROUGHPUT
     wrong = 0
     outcomes: Counter[Verdict] = Counter()
     samples: list[int] = []
-    for turn in steps(range(number), "executions"):
+    for turn in show_steps(range(number), "executions"):
         sides = ((pages, operations, fewer), (pages, operations, more))
-        done = versus(folder, *(sides if turn % 2 else sides[::-1]), precise=True)
-        one = verdict(done, "throughput")
+        done = compare_programs(folder, *(sides if turn % 2 else sides[::-1]), precise=True)
+        one = find_verdict(done, "throughput")
         outcomes[one.verdict] += 1
         wrong += one.verdict is Verdict.CHANGED and (one.direction == "regression") != bool(turn % 2)
         samples.append(len(done.base.samples))
@@ -277,7 +277,7 @@ def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
     command = [sys.executable, "-m", "runner", "--help"]
     run = partial(subprocess.run, cwd=ROOT, check=True, capture_output=True)
     with raise_priority():
-        times = [seconds(partial(run, command)) for _ in range(5 if tenth else 20)]
+        times = [time_work(partial(run, command)) for _ in range(5 if tenth else 20)]
     milliseconds = round(1000 * statistics.median(times))
     ledger.claim("milliseconds until faultwatch --help is done", milliseconds <= 150, milliseconds)
     blocked = ("numpy", "flask", "apiflask", "sqlalchemy", "alembic", "gunicorn", "service")
@@ -296,7 +296,9 @@ def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
     ledger.claim("modules of the runner import without the service's packages", done.returncode == 0, said[0])
 
 
-def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: bool = False) -> ComparisonResult:
+def compare_programs(
+    folder: Path, base: Sequence[str], head: Sequence[str], *, precise: bool = False
+) -> ComparisonResult:
     """Compare two calls of the steady program as the command compares two revisions."""
     trials = []
     for side in (base, head):
@@ -319,13 +321,13 @@ CASE = Case(workload="steady", definition="0" * 16)
 REVISION = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
 
 
-def verdict(done: ComparisonResult, name: str) -> Any:
+def find_verdict(done: ComparisonResult, name: str) -> Any:
     """Return the verdict about one metric."""
     assert done.comparison
     return next(one for one in done.comparison.metrics if one.metric == name)
 
 
-def seconds(work: Callable[[], object]) -> float:
+def time_work(work: Callable[[], object]) -> float:
     """Return how long something takes."""
     started = time.monotonic()
     work()
@@ -334,11 +336,11 @@ def seconds(work: Callable[[], object]) -> float:
 
 PARTS = {
     "start": start,
-    "counts": counts,
-    "time": overhead,
-    "throughput": throughput,
-    "one_page": one_page,
-    "unchanged": unchanged,
+    "counts": check_counts,
+    "time": check_overhead,
+    "throughput": check_throughput,
+    "one_page": check_one_page,
+    "unchanged": check_no_change,
 }
 
 
@@ -349,11 +351,11 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
         folder = Path(scratch)
         subprocess.run(["cc", "-O2", "-o", folder / "steady", ROOT / "bench" / "steady.c"], check=True)
-        for name in steps([one for one in arguments if one in PARTS] or PARTS, "parts"):
+        for name in show_steps([one for one in arguments if one in PARTS] or PARTS, "parts"):
             print(f"{name}: {PARTS[name].__doc__}", flush=True)
-            ledger.figures[f"{name}: seconds"] = round(seconds(partial(PARTS[name], ledger, folder, tenth)), 1)
+            ledger.figures[f"{name}: seconds"] = round(time_work(partial(PARTS[name], ledger, folder, tenth)), 1)
     ledger.figures["load of the host"] = [round(one, 1) for one in os.getloadavg()]
-    finish("overhead", ledger.misses, ledger.figures)
+    finish_report("overhead", ledger.misses, ledger.figures)
 
 
 if __name__ == "__main__":

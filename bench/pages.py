@@ -25,9 +25,9 @@ from urllib.parse import urlencode
 from playwright.sync_api import Browser, sync_playwright
 
 from bench import store_data
-from bench.report import finish, progress, steps
+from bench.report import finish_report, show_progress, show_steps
 from bench.store_data import SAMPLES, Size
-from bench.store_service import Service, get, post, settle
+from bench.store_service import Service, fetch_page, post_json, wait_until_judged
 from tests.e2e.browser import chromium, launched
 
 MILLIONS = 10
@@ -79,9 +79,9 @@ def main(millions: float = MILLIONS, home: str | None = None) -> None:
     """Measure every page on both databases."""
     cases = max(1, round(millions * 1e6 / (1000 * SAMPLES * len(store_data.METRICS))))
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
-        small, small_paint, _ = _measured(Path(folder, "small"), [(Size(1, 20), 0)], 1)
+        small, small_paint, _ = _measure_pages(Path(folder, "small"), [(Size(1, 20), 0)], 1)
         sizes = [(Size(cases, 1000), 0), (Size(1, LONG - 1000), 1000)]
-        large, paint, events = _measured(
+        large, paint, events = _measure_pages(
             Path(home) if home else Path(folder, "large"), sizes, math.ceil(EVENTS / OPEN_SHARE / COMMITS)
         )
     print(
@@ -110,56 +110,59 @@ def main(millions: float = MILLIONS, home: str | None = None) -> None:
         "paint_ms": {name: round(at) for name, at in paint.items()},
         "small_paint_ms": {name: round(at) for name, at in small_paint.items()},
     }
-    finish("pages", misses, figures)
+    finish_report("pages", misses, figures)
 
 
-def _measured(
+def _measure_pages(
     home: Path, sizes: list[tuple[Size, int]], subjects: int
 ) -> tuple[dict[str, Timing], dict[str, float], int]:
-    with _serving(home, sizes, subjects) as service:
+    with _serve_store(home, sizes, subjects) as service:
         with closing(service.connect()) as connection:
-            pages = _pages(connection)
-            events = json.loads(get(connection, "/api/v1/events?open=true&limit=1"))["total"]
-            timings = {name: _time(service, connection, path) for name, path in steps(pages.items(), "pages")}
+            pages = _list_pages(connection)
+            events = json.loads(fetch_page(connection, "/api/v1/events?open=true&limit=1"))["total"]
+            timings = {name: _time_page(service, connection, path) for name, path in show_steps(pages.items(), "pages")}
         if chromium() is None:
             return timings, dict.fromkeys(pages, 0.0), events
         with sync_playwright() as playwright, launched(playwright) as browser:
             root = f"http://127.0.0.1:{service.port}"
-            painted = {name: _paint(browser, root + path) for name, path in steps(pages.items(), "pages painted")}
+            painted = {
+                name: _time_first_paint(browser, root + path)
+                for name, path in show_steps(pages.items(), "pages painted")
+            }
             return timings, painted, events
 
 
 @contextmanager
-def _serving(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterator[Service]:
+def _serve_store(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterator[Service]:
     filled = (home / "faultwatch.db").exists()
     service = Service(home)
     try:
         if not filled:
-            _fill(service, sizes, subjects)
-        settle(service.database)
+            _fill_store(service, sizes, subjects)
+        wait_until_judged(service.database)
         time.sleep(STARTED_SECONDS)
-        service.rest()
+        service.wait_for_rest()
         yield service
     finally:
         service.stop()
 
 
-def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> None:
+def _fill_store(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> None:
     with closing(service.connect()) as connection:
         for size, first in sizes:
-            batches = store_data.batches(size, BATCH, first)
-            for _, body in steps(batches, f"batches of {BATCH} runs", math.ceil(size.runs / BATCH)):
-                post(connection, "/api/v1/runs", body)
+            batches = store_data.generate_batches(size, BATCH, first)
+            for _, body in show_steps(batches, f"batches of {BATCH} runs", math.ceil(size.runs / BATCH)):
+                post_json(connection, "/api/v1/runs", body)
         for number in range(subjects):
-            progress(f"events of subject {number + 1} of {subjects}")
-            _post_in_turn(connection, store_data.stepping(f"library-{number}", COMMITS, STEPPING))
+            show_progress(f"events of subject {number + 1} of {subjects}")
+            _post_in_turn(connection, store_data.build_stepping_batch(f"library-{number}", COMMITS, STEPPING))
 
 
 def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
     """Send runs; while the service writes five hundred events at once, wait for it."""
     for attempt in range(_ATTEMPTS):
         try:
-            post(connection, "/api/v1/runs", body)
+            post_json(connection, "/api/v1/runs", body)
         except (RuntimeError, ConnectionError) as error:
             if attempt == _ATTEMPTS - 1 or (isinstance(error, RuntimeError) and " 503 " not in str(error)):
                 raise
@@ -169,11 +172,11 @@ def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
             return
 
 
-def _pages(connection: HTTPConnection) -> dict[str, str]:
+def _list_pages(connection: HTTPConnection) -> dict[str, str]:
     """Return the address of one page of each kind."""
 
     def of(path: str) -> Any:
-        return json.loads(get(connection, path))
+        return json.loads(fetch_page(connection, path))
 
     run = of("/api/v1/runs?limit=1")["items"][0]
     drifts, events = of("/api/v1/drifts?limit=1")["items"], of("/events.json?state=all")["items"]
@@ -207,7 +210,7 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
         "not measured": f"/runs?subject=library-0&revision={NEVER}",
         "releases": "/releases",
         "what changed": "/releases/2025-01-05...2025-01-20?subject=library-0",
-        "bisect, previewed": f"/bisects?{urlencode(_bisect(of))}",
+        "bisect, previewed": f"/bisects?{urlencode(_fill_bisect_form(of))}",
         "subjects": "/subjects",
         "audit": "/audit",
         "feed": "/feeds/events.atom",
@@ -224,7 +227,7 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
     return found
 
 
-def _bisect(of: Callable[[str], Any]) -> dict[str, str]:
+def _fill_bisect_form(of: Callable[[str], Any]) -> dict[str, str]:
     """Return the form of a bisect, filled in."""
     series = of("/api/v1/series?metric=minor-faults&limit=1")["items"][0]
     commits = [point["revision"] for point in of(f"/api/v1/series/{series['id']}")["points"]]
@@ -232,27 +235,27 @@ def _bisect(of: Callable[[str], Any]) -> dict[str, str]:
     return {**names, "good": commits[0], "bad": commits[-1]}
 
 
-def _time(service: Service, connection: HTTPConnection, path: str) -> Timing:
+def _time_page(service: Service, connection: HTTPConnection, path: str) -> Timing:
     took, size = [], 0
     cpu = 0.0
     for number in range(REQUESTS + 1):
         if number == 1:
             cpu = service.cpu_seconds()
         began = time.perf_counter()
-        size = len(get(connection, path))
+        size = len(fetch_page(connection, path))
         took.append(1000 * (time.perf_counter() - began))
     spent = 1000 * (service.cpu_seconds() - cpu) / REQUESTS
     p95 = sorted(took[1:])[int(0.95 * REQUESTS)]
-    return Timing(took[0], p95, spent, _again(connection, path), size, _wire(connection, path))
+    return Timing(took[0], p95, spent, _time_revalidation(connection, path), size, _count_bytes(connection, path))
 
 
-def _wire(connection: HTTPConnection, path: str) -> int:
+def _count_bytes(connection: HTTPConnection, path: str) -> int:
     """Return how many bytes a browser gets."""
     connection.request("GET", path, headers={"Accept-Encoding": "gzip, deflate, br"})
     return len(connection.getresponse().read())
 
 
-def _again(connection: HTTPConnection, path: str) -> float:
+def _time_revalidation(connection: HTTPConnection, path: str) -> float:
     """Return how long a client that has the page waits to hear that it still holds."""
     tag, took = "", list[float]()
     for _ in range(REQUESTS // 4):
@@ -265,7 +268,7 @@ def _again(connection: HTTPConnection, path: str) -> float:
     return statistics.median(took[1:])
 
 
-def _paint(browser: Browser, address: str) -> float:
+def _time_first_paint(browser: Browser, address: str) -> float:
     """Return when something was to be seen first, as a reader who was never here before has it."""
     painted = []
     for _ in range(PAINTS):

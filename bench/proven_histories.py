@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 
 ROOT = Path(__file__).resolve().parents[1]
 PERCENT = 2
@@ -138,7 +138,7 @@ int main(void) {{
 }
 
 
-def _git(folder: Path, *words: str) -> str:
+def _run_git(folder: Path, *words: str) -> str:
     who = ("-c", "user.name=bench", "-c", "user.email=bench@example.invalid")
     done = subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True, text=True)
     return done.stdout.strip()
@@ -147,7 +147,7 @@ def _git(folder: Path, *words: str) -> str:
 def _make_history(folder: Path, program: Program, commits: int, changed: int | None) -> list[str]:
     """Make a repository in which one commit, by its number, touches more; None for no such commit."""
     folder.mkdir(parents=True)
-    _git(folder, "init", "--quiet", "--initial-branch=main")
+    _run_git(folder, "init", "--quiet", "--initial-branch=main")
     build = json.dumps(program.build)
     (folder / "workload.toml").write_text(
         f'[workload]\nname = "noisy"\n[build]\ncommand = {build}\n'
@@ -159,12 +159,12 @@ def _make_history(folder: Path, program: Program, commits: int, changed: int | N
         text = program.source.format(pages=program.pages * (100 + more) // 100)
         (folder / program.file).write_text(f"{text}\n")
         (folder / "NEWS").write_text(f"{number}\n")
-        _git(folder, "add", ".")
-        _git(folder, "commit", "--quiet", "--message", f"Commit {number}")
-    return _git(folder, "rev-list", "--reverse", "HEAD").split()
+        _run_git(folder, "add", ".")
+        _run_git(folder, "commit", "--quiet", "--message", f"Commit {number}")
+    return _run_git(folder, "rev-list", "--reverse", "HEAD").split()
 
 
-def _measure(folder: Path, home: Path) -> tuple[dict[str, Any], float]:
+def _measure_history(folder: Path, home: Path) -> tuple[dict[str, Any], float]:
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "runner", "history", "--repo", str(folder), "--json", "--prove-for", str(BUDGET)],
@@ -194,12 +194,12 @@ def main(words: list[str]) -> None:
         sys.exit(f"no such program: {', '.join(unknown)}; choose from {', '.join(PROGRAMS)}")
     names = [name for name in chosen if shutil.which(PROGRAMS[name].needs)]
     chance, misses, figures = random.Random(), [], {"not run": [name for name in chosen if name not in names]}
-    for name, commits, is_changed in steps(list(_list_histories(names, full=full)), "histories"):
+    for name, commits, is_changed in show_steps(list(_list_histories(names, full=full)), "histories"):
         changed = chance.randrange(1, commits) if is_changed else None
         label = f"{name}, {commits} commits, {f'+{PERCENT} % at {changed}' if is_changed else 'unchanged'}"
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
             history = _make_history(Path(folder, "project"), PROGRAMS[name], commits, changed)
-            result, seconds = _measure(Path(folder, "project"), Path(folder, "home"))
+            result, seconds = _measure_history(Path(folder, "project"), Path(folder, "home"))
         drifts = [drift for drift in result["drifts"] if drift["metric"] == "minor-faults"]
         proven = [history.index(drift["revision"]) for drift in drifts if drift["evidence"]["pairs"]]
         sure = [history.index(drift["revision"]) for drift in drifts if not drift["evidence"]["wants_rerun"]]
@@ -208,7 +208,7 @@ def main(words: list[str]) -> None:
         exact = [history.index(drift["revision"]) for drift in drifts if drift["rule"] == "exact"]
         if sorted({*proven, *(commit for commit in exact if commit in sure)}) != ([] if changed is None else [changed]):
             misses.append(f"{label}: proven at {proven}")
-    finish("proven-histories", misses, figures)
+    finish_report("proven-histories", misses, figures)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from bench.report import finish, progress, steps
-from bench.store_data import Size, batches, stepping
+from bench.report import finish_report, show_progress, show_steps
+from bench.store_data import Size, build_stepping_batch, generate_batches
 from service.app import create_app
 from service.config.settings import Config
 from service.publishing.publish_site import publish_site
@@ -31,12 +31,12 @@ def main(commits: int = COMMITS, cases: int = CASES) -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         config = Config(home=Path(folder), database_url=f"sqlite:///{Path(folder, 'site.db')}")
         client = create_app(config).test_client()
-        requests = batches(size, _RUNS_PER_REQUEST)
-        for _, body in steps(requests, "requests", -(-size.runs // _RUNS_PER_REQUEST)):
+        requests = generate_batches(size, _RUNS_PER_REQUEST)
+        for _, body in show_steps(requests, "requests", -(-size.runs // _RUNS_PER_REQUEST)):
             assert client.post("/api/v1/runs", data=body, content_type="application/json").status_code == 200
-        client.post("/api/v1/runs", data=stepping("moving", _MOVING, 4), content_type="application/json")
+        client.post("/api/v1/runs", data=build_stepping_batch("moving", _MOVING, 4), content_type="application/json")
         site, began = Path(folder, "site"), time.perf_counter()
-        published = publish_site(config, site, lambda done, known: progress(f"{done:,} of {known:,} files"))
+        published = publish_site(config, site, lambda done, known: show_progress(f"{done:,} of {known:,} files"))
         seconds = time.perf_counter() - began
         by_folder: Counter[str] = Counter()
         for file in site.rglob("*"):
@@ -46,7 +46,7 @@ def main(commits: int = COMMITS, cases: int = CASES) -> None:
     for name, count in by_folder.most_common(6):
         print(f"  {name:20} {count / 1e6:8.2f} MB")
     misses = [f"{megabytes:.1f} MB, more than {MAX_MEGABYTES:.0f}"] if megabytes > MAX_MEGABYTES else []
-    finish(
+    finish_report(
         "publish", misses, {"pages": published.pages, "megabytes": round(megabytes, 2), "seconds": round(seconds, 1)}
     )
 

@@ -25,7 +25,7 @@ def list_words() -> list[str]:
     return [word for word in sys.argv[1:] if not word.startswith("--")]
 
 
-def finish(name: str, misses: Sequence[str], figures: Mapping[str, object]) -> None:
+def finish_report(name: str, misses: Sequence[str], figures: Mapping[str, object]) -> None:
     """Print the last line and leave with exit code 1 where something does not hold."""
     for miss in misses:
         print(f"does not hold: {miss}")
@@ -33,7 +33,7 @@ def finish(name: str, misses: Sequence[str], figures: Mapping[str, object]) -> N
     sys.exit(1 if misses else 0)
 
 
-def progress(text: str, *, now: bool = False) -> None:
+def show_progress(text: str, *, now: bool = False) -> None:
     """Show how far it is, at most every few seconds; with ``now`` in any case."""
     global _last  # noqa: PLW0603 - one output, whoever writes to it
     if now or time.monotonic() - _last >= _SECONDS:
@@ -41,7 +41,7 @@ def progress(text: str, *, now: bool = False) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def steps(items: Iterable[Item], what: str, number: int | None = None) -> Iterator[Item]:
+def show_steps(items: Iterable[Item], what: str, number: int | None = None) -> Iterator[Item]:
     """Yield items; show how many are done, and how long the others take if each takes as long.
 
     Parameters
@@ -60,20 +60,20 @@ def steps(items: Iterable[Item], what: str, number: int | None = None) -> Iterat
 
     def show_life() -> None:
         while not ended.wait(_SIGN_OF_LIFE):
-            progress(f"{shown} for {_duration(time.monotonic() - started)}")
+            show_progress(f"{shown} for {_format_duration(time.monotonic() - started)}")
 
-    progress(shown, now=True)
+    show_progress(shown, now=True)
     Thread(target=show_life, daemon=True).start()
     try:
         for done, item in enumerate(items):
             if done:
                 shown = f"{done:,} of {number:,} {what}"
                 seconds = (time.monotonic() - started) / done * (number - done)
-                progress(f"{shown}, {_duration(seconds)} left")
+                show_progress(f"{shown}, {_format_duration(seconds)} left")
             yield item
     finally:
         ended.set()
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec import structs
 
-from bench.report import finish, is_full, steps
+from bench.report import finish_report, is_full, show_steps
 from runner.canary import count as canary
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
@@ -51,7 +51,7 @@ Counts = Callable[[], tuple[int, int]]
 """Executes a program; returns its minor and its major faults."""
 
 
-def trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
+def build_trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
     """Build a workload, and return the trials of one case without and with the sandbox."""
     workload, tree = load_workload(ROOT / "workloads" / name), folder / name / "tree"
     if workload.build.directory == "workload":
@@ -62,46 +62,46 @@ def trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
     subprocess.run(list(workload.build.command or ()), cwd=tree, check=True, capture_output=True)
     box.change_owner(tree)
     case = list_cases(workload, CHOSEN[name])[0]
-    return _trial(workload, case, tree, None), _trial(workload, case, tree, box)
+    return _make_trial(workload, case, tree, None), _make_trial(workload, case, tree, box)
 
 
-def _trial(workload: Workload, case: Case, tree: Path, box: Sandbox | None) -> Trial:
+def _make_trial(workload: Workload, case: Case, tree: Path, box: Sandbox | None) -> Trial:
     bench = Bench(Host(name="bench"), lambda _: Environment(settings={}), sandbox=box)
     return Trial(workload, Subject("bench", REVISION, case), bench, tree)
 
 
-def sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tuple[str, Counts, Counts]]:
+def list_sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tuple[str, Counts, Counts]]:
     """Yield each program with the functions that count it without and with the sandbox."""
     source = Path(canary.__file__).with_name("canary.c")
     program = compile_program(source, folder / "canary", headers=[source.with_name("faultwatch_region.h")])
     box.change_owner(program.parent)
 
-    def canary_counts(within: Sandbox | None) -> tuple[int, int]:
+    def count_canary(within: Sandbox | None) -> tuple[int, int]:
         command = [f"./{program.name}", *canary.FAULT_KINDS[:3]]
         state = ProcessState(huge_pages="never")
         done = count_faults(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
-        return _value(done.sample.readings)
+        return _read_faults(done.sample.readings)
 
     if not names or "canary" in names:
-        yield "canary", lambda: canary_counts(None), lambda: canary_counts(box)
+        yield "canary", lambda: count_canary(None), lambda: count_canary(box)
     for name in names or CHOSEN:
         if name == "canary":
             continue
         try:
-            without, within = trials(folder, name, box)
+            without, within = build_trials(folder, name, box)
         except (subprocess.CalledProcessError, FaultwatchError) as error:
             print(f"  {name} cannot be measured here: {error}", flush=True)
             continue
         for trial in (without, within):
             trial.warm_up()
-        yield name, _counts(without), _counts(within)
+        yield name, _make_counter(without), _make_counter(within)
 
 
-def _counts(trial: Trial) -> Counts:
-    return lambda: _value(trial.execute().readings)
+def _make_counter(trial: Trial) -> Counts:
+    return lambda: _read_faults(trial.execute().readings)
 
 
-def _in_memory(counts: Counts) -> int:
+def _count_in_memory(counts: Counts) -> int:
     """Return the count of the first execution without major faults, or of the last one tried."""
     for _ in range(TRIES):
         minor, major = counts()
@@ -110,7 +110,7 @@ def _in_memory(counts: Counts) -> int:
     return minor
 
 
-def _value(readings: Any) -> tuple[int, int]:
+def _read_faults(readings: Any) -> tuple[int, int]:
     """Return the minor faults, of the region if there is one, and the major ones of the whole execution."""
     reading = readings.get("region:minor-faults") or readings["minor-faults"]
     return int(reading.value), int(readings["major-faults"].value or 0)
@@ -130,11 +130,11 @@ def main(arguments: Sequence[str]) -> None:
             if sys.base_prefix.startswith("/usr")
             else structs.replace(create_sandbox(), readable_folders=(sys.base_prefix,))
         )
-        for name, *both in sides(Path(scratch), names, box):
+        for name, *both in list_sides(Path(scratch), names, box):
             found: list[list[int]] = [[], []]
             turns = itertools.islice(itertools.cycle((0, 1, 1, 0)), 2 * runs)
-            for turn in steps(turns, f"executions of {name}", 2 * runs):
-                found[turn].append(_in_memory(both[turn]))
+            for turn in show_steps(turns, f"executions of {name}", 2 * runs):
+                found[turn].append(_count_in_memory(both[turn]))
             without, within = (Counter(counts) for counts in found)
             same = sum((without & within).values())
             holds = same == runs or (len(without) > 1 and without.most_common(1)[0][0] == within.most_common(1)[0][0])
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> None:
                 print(f"         {without.most_common(4)} without, {within.most_common(4)} with", flush=True)
             if not holds:
                 misses.append(f"{text}: {same}")
-    finish("sandbox", misses, figures)
+    finish_report("sandbox", misses, figures)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,9 @@ from typing import Any
 import psycopg
 
 from bench import scale_kill, scale_load, scale_retention, scale_store
-from bench.report import finish, progress
+from bench.report import finish_report, show_progress
 from bench.scale_data import METRICS, Scale
-from bench.store_service import Service, cpu_seconds, get, number, post
+from bench.store_service import Service, cpu_seconds, fetch_page, post_json, query_number
 from tests.service import postgres
 
 PARTS = ("judging", "writers", "kills", "store", "load", "retention")
@@ -83,21 +83,21 @@ def main() -> None:
     misses: list[str] = []
     if "judging" in parts:
         for database in asked.databases:
-            figures[f"judging, {database}"] = _judging(database, 25_000 if asked.full else 2_500, misses)
+            figures[f"judging, {database}"] = _measure_judging(database, 25_000 if asked.full else 2_500, misses)
     if "writers" in parts:
-        figures["writers"] = _writers(600 if asked.full else 60, misses)
+        figures["writers"] = _measure_writers(600 if asked.full else 60, misses)
     if "kills" in parts:
-        figures["kills"] = _kills(300 if asked.full else 30, misses)
+        figures["kills"] = _measure_kills(300 if asked.full else 30, misses)
     if "store" in parts:
-        figures["store"] = _store(10 if asked.full else 1, misses)
+        figures["store"] = _measure_store(10 if asked.full else 1, misses)
     if "load" in parts:
-        figures["load"] = _load(120 if asked.full else 30, misses)
+        figures["load"] = _measure_load(120 if asked.full else 30, misses)
     if "retention" in parts:
-        figures["retention"] = _retention(10 if asked.full else 1, misses)
-    finish("scale", misses, figures)
+        figures["retention"] = _measure_retention(10 if asked.full else 1, misses)
+    finish_report("scale", misses, figures)
 
 
-def _judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
+def _measure_judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
     data = Scale("bench", cases)
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-bench-")))
@@ -108,22 +108,22 @@ def _judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
         service = Service(home, url=url)
         stack.callback(lambda: service.stop())  # noqa: PLW0108 - another service takes its place
         for commit in range(_COMMITS):
-            _send(service, data.batches(commit, _BATCH))
-            progress(f"{database}: {commit + 1} of {_COMMITS} commits stored")
-        _wait(service, 0)
+            _send_bodies(service, data.batches(commit, _BATCH))
+            show_progress(f"{database}: {commit + 1} of {_COMMITS} commits stored")
+        _wait_for_judging(service, 0)
         began = time.monotonic()
-        _send(service, data.batches(_COMMITS, _BATCH, moved=_MOVED))
+        _send_bodies(service, data.batches(_COMMITS, _BATCH, moved=_MOVED))
         stored = time.monotonic()
         # Judging begins when no more runs arrive. That wait counts.
-        _wait(service, data.series * _KILLED_AT)
+        _wait_for_judging(service, data.series * _KILLED_AT)
         before = time.monotonic()
         service.kill()
         service = Service(home, url=url)
-        left = _unjudged(service)
+        left = _count_unjudged_series(service)
         restarted = time.monotonic()
-        _wait(service, 0)
+        _wait_for_judging(service, 0)
         seconds = before - stored + time.monotonic() - restarted
-        drifts = _steps(service)
+        drifts = _count_steps(service)
     expected = len(range(0, cases, _MOVED))
     figures: dict[str, object] = {
         "series": data.series,
@@ -144,7 +144,7 @@ def _judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
     return figures
 
 
-def _writers(commits: int, misses: list[str]) -> dict[str, object]:
+def _measure_writers(commits: int, misses: list[str]) -> dict[str, object]:
     """Take the runs of some subjects, by a service each and then by a single one."""
     with ExitStack() as stack:
         server = stack.enter_context(postgres.running())
@@ -154,11 +154,11 @@ def _writers(commits: int, misses: list[str]) -> dict[str, object]:
         for machines in (SUBJECTS, 1):
             name = server.create()
             with ExitStack() as serving:
-                services = [_machine(serving, server.url(name)) for _ in range(machines)]
+                services = [_start_machine(serving, server.url(name)) for _ in range(machines)]
                 found[machines] = _store_all(services, commits, server.process)
                 with psycopg.connect(server.url(name)) as connection:
-                    stored = number(connection, "SELECT count(*) FROM point")
-                    failed = number(
+                    stored = query_number(connection, "SELECT count(*) FROM point")
+                    failed = query_number(
                         connection, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
                     )
             points = SUBJECTS * commits * _CASES * len(METRICS)
@@ -186,7 +186,7 @@ def _writers(commits: int, misses: list[str]) -> dict[str, object]:
     return figures
 
 
-def _kills(kills: int, misses: list[str]) -> dict[str, object]:
+def _measure_kills(kills: int, misses: list[str]) -> dict[str, object]:
     figures = scale_kill.kill_often(kills)
     print(f"kills        {figures}")
     wrong = ("lost or doubled", "incomplete", "miscounted", "events never sent", "messages never received")
@@ -194,8 +194,8 @@ def _kills(kills: int, misses: list[str]) -> dict[str, object]:
     return figures
 
 
-def _store(copies: int, misses: list[str]) -> dict[str, Any]:
-    figures = scale_store.compare(copies)
+def _measure_store(copies: int, misses: list[str]) -> dict[str, Any]:
+    figures = scale_store.compare_stores(copies)
     asked = figures["p95 in ms, of a million and of all"]
     print(f"\n{'p95, milliseconds':32} {'a million':>10} {'all':>8} {'ratio':>6}\n{'-' * 64}")
     for name, (least, spent) in asked.items():
@@ -213,8 +213,8 @@ def _store(copies: int, misses: list[str]) -> dict[str, Any]:
     return figures
 
 
-def _load(seconds: int, misses: list[str]) -> dict[str, Any]:
-    figures = scale_load.load(seconds)
+def _measure_load(seconds: int, misses: list[str]) -> dict[str, Any]:
+    figures = scale_load.serve_busy_hour(seconds)
     print(f"load         {figures}")
     times = figures["milliseconds: half, 95 %, all"]
     misses += [
@@ -227,8 +227,8 @@ def _load(seconds: int, misses: list[str]) -> dict[str, Any]:
     return figures
 
 
-def _retention(copies: int, misses: list[str]) -> dict[str, Any]:
-    figures = scale_retention.retention(copies)
+def _measure_retention(copies: int, misses: list[str]) -> dict[str, Any]:
+    figures = scale_retention.measure_retention(copies)
     print(f"retention    {figures}")
     slowest, missing = figures["slowest requests"], figures["drifts missing"]
     before, after = (figures[f"MB of the old parts {when}"] for when in ("before", "after"))
@@ -240,7 +240,7 @@ def _retention(copies: int, misses: list[str]) -> dict[str, Any]:
     return figures
 
 
-def _machine(serving: ExitStack, url: str) -> Service:
+def _start_machine(serving: ExitStack, url: str) -> Service:
     home = Path(serving.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-bench-")))
     service = Service(home, url=url)
     serving.callback(service.stop)
@@ -250,44 +250,44 @@ def _machine(serving: ExitStack, url: str) -> Service:
 def _store_all(services: Sequence[Service], commits: int, server: int) -> tuple[float, float]:
     """Have the services store this many commits of each subject; return the wall clock and processor seconds."""
 
-    def store(number: int) -> None:
+    def store_subject(number: int) -> None:
         data = Scale(f"subject-{number}", _CASES)
         for commit in range(commits):
-            _send(services[number % len(services)], data.batches(commit, _CASES))
+            _send_bodies(services[number % len(services)], data.batches(commit, _CASES))
 
     def spent() -> float:
         return sum(service.cpu_seconds() for service in services) + cpu_seconds(server)
 
     cpu, began = spent(), time.monotonic()
     with ThreadPoolExecutor(SUBJECTS) as pool:
-        for done in pool.map(store, range(SUBJECTS)):
+        for done in pool.map(store_subject, range(SUBJECTS)):
             assert done is None
     return time.monotonic() - began, spent() - cpu
 
 
-def _send(service: Service, bodies: Iterable[bytes]) -> None:
+def _send_bodies(service: Service, bodies: Iterable[bytes]) -> None:
     with closing(service.connect()) as connection:
         for body in bodies:
-            post(connection, "/api/v1/runs", body)
+            post_json(connection, "/api/v1/runs", body)
 
 
-def _wait(service: Service, left: float) -> None:
+def _wait_for_judging(service: Service, left: float) -> None:
     """Wait until at most this many series are to be judged."""
-    while (now := _unjudged(service)) > left:
-        progress(f"{now:,} series wait to be judged")
+    while (now := _count_unjudged_series(service)) > left:
+        show_progress(f"{now:,} series wait to be judged")
         time.sleep(0.2)
 
 
-def _unjudged(service: Service) -> int:
+def _count_unjudged_series(service: Service) -> int:
     with closing(service.connect()) as connection:
-        lines = get(connection, "/metrics").decode().splitlines()
+        lines = fetch_page(connection, "/metrics").decode().splitlines()
     return int(float(next(line.split()[1] for line in lines if line.startswith("faultwatch_series_unjudged "))))
 
 
-def _steps(service: Service) -> int:
+def _count_steps(service: Service) -> int:
     """Return how many drifts of exact counts there are."""
     with closing(service.connect()) as connection:
-        return int(json.loads(get(connection, f"/api/v1/drifts?metric={METRICS[0]}&limit=1"))["total"])
+        return int(json.loads(fetch_page(connection, f"/api/v1/drifts?metric={METRICS[0]}&limit=1"))["total"])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from bench.store_data import report_head, report_text, revision
+from bench.store_data import make_revision, report_head, report_text
 
 METRICS = ("minor-faults", "major-faults", "sys-time", "elapsed")
 NOISY = METRICS[2:]
@@ -35,7 +35,7 @@ class Scale:
         moved
             One case in this many has more minor faults than before; 0 for none.
         """
-        head, told = report_head(self.subject, {"judging": {"judge": NOISY}}), revision(commit, self.subject)
+        head, told = report_head(self.subject, {"judging": {"judge": NOISY}}), make_revision(commit, self.subject)
         commit_told = told.model_dump_json()
         for first in range(0, self.cases, runs):
             cases = range(first, min(first + runs, self.cases))

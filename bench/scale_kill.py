@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from bench.report import steps
+from bench.report import show_steps
 from bench.scale_data import METRICS, Scale
-from bench.store_service import UNSETTLED, Service, await_zero, children, number, post
+from bench.store_service import UNSETTLED, Service, list_children, post_json, query_number, wait_for_zero
 from tests.operations import receiver
 from tests.service import postgres
 
@@ -47,7 +47,7 @@ class _Machine:
         self._ended = threading.Event()
         self.may_send = threading.Event()
         self.start()
-        self._sender = threading.Thread(target=self._send)
+        self._sender = threading.Thread(target=self._send_runs)
 
     def begin(self) -> None:
         """Begin to send."""
@@ -70,7 +70,7 @@ class _Machine:
         """End the service."""
         self.service.stop()
 
-    def _send(self) -> None:
+    def _send_runs(self) -> None:
         commit = 0
         while not self._ended.is_set():
             is_up = commit // _STEP_EVERY % 2 == 1
@@ -84,7 +84,7 @@ class _Machine:
     def _is_taken(self, body: bytes) -> bool:
         try:
             with closing(self.service.connect()) as connection:
-                post(connection, "/api/v1/runs", body)
+                post_json(connection, "/api/v1/runs", body)
         except (OSError, HTTPException) as error:
             self.refused[type(error).__name__] += 1
         except RuntimeError as error:  # the answer of a service whose database is away
@@ -109,11 +109,11 @@ def kill_often(kills: int) -> dict[str, object]:
         try:
             # A channel sends no events from before it was known.
             url = server.url(name)
-            no_channel = await_zero(url, "SELECT (SELECT count(*) FROM channel) = 0", "channels", _DELIVERED_WITHIN)
+            no_channel = wait_for_zero(url, "SELECT (SELECT count(*) FROM channel) = 0", "channels", _DELIVERED_WITHIN)
             assert not no_channel, "no round of notifications"
             for machine in machines:
                 machine.begin()
-            for kill in steps(range(kills), "kills"):
+            for kill in show_steps(range(kills), "kills"):
                 is_calm = kill % _ROUND >= _ROUND - _CALM
                 for machine in machines:
                     machine.may_send.clear() if is_calm else machine.may_send.set()
@@ -123,14 +123,14 @@ def kill_often(kills: int) -> dict[str, object]:
                 _ATTACKS[victim](server, chance.choice(machines))
             for machine in machines:
                 machine.finish()
-            sent = _await_deliveries(server.url(name), received)
+            sent = _wait_for_deliveries(server.url(name), received)
         finally:
             for machine in machines:
                 machine.finish()
                 machine.stop()
         expected = sum(machine.acknowledged for machine in machines)
         with psycopg.connect(server.url(name)) as connection:
-            found = _look(connection)
+            found = _count_rows(connection)
     refused = sum((machine.refused for machine in machines), Counter())
     return {
         "kills": dict(killed),
@@ -148,7 +148,7 @@ def _kill_machine(_: postgres.Server, machine: _Machine) -> None:
 
 
 def _kill_worker(_: postgres.Server, machine: _Machine) -> None:
-    workers = children(machine.service.process.pid)
+    workers = list_children(machine.service.process.pid)
     if workers:
         with suppress(ProcessLookupError):
             os.kill(workers[-1], signal.SIGKILL)
@@ -166,9 +166,9 @@ _ATTACKS: dict[str, Callable[[postgres.Server, _Machine], None]] = {
 }
 
 
-def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
+def _wait_for_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
     """Wait until nothing is to be judged or sent; return what became of the messages."""
-    left = await_zero(url, f"{UNSETTLED} + ({receiver.WAITING})", "series, events and messages", _DELIVERED_WITHIN)
+    left = wait_for_zero(url, f"{UNSETTLED} + ({receiver.WAITING})", "series, events and messages", _DELIVERED_WITHIN)
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute("SELECT DISTINCT message_id FROM delivery WHERE sent_at IS NOT NULL").fetchall()
         told = {str(key) for (key,) in rows}
@@ -181,14 +181,14 @@ def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
         }
 
 
-def _look(connection: psycopg.Connection) -> dict[str, int]:
+def _count_rows(connection: psycopg.Connection) -> dict[str, int]:
     points = "(SELECT count(*) FROM point WHERE series_id = series.id)"
     return {
-        "runs": number(connection, "SELECT count(*) FROM run"),
-        "incomplete": number(
+        "runs": query_number(connection, "SELECT count(*) FROM run"),
+        "incomplete": query_number(
             connection,
             f"SELECT count(*) FROM run WHERE {len(METRICS)} <> (SELECT count(*) FROM point WHERE run_number = number)",
         )
-        + number(connection, "SELECT count(*) FROM run WHERE number NOT IN (SELECT run_number FROM report)"),
-        "miscounted": number(connection, f"SELECT count(*) FROM series WHERE n_points <> {points}"),
+        + query_number(connection, "SELECT count(*) FROM run WHERE number NOT IN (SELECT run_number FROM report)"),
+        "miscounted": query_number(connection, f"SELECT count(*) FROM series WHERE n_points <> {points}"),
     }

@@ -21,10 +21,10 @@ from typing import Any
 import psycopg
 
 from bench import scale_store
-from bench.report import steps
+from bench.report import show_steps
 from bench.scale_data import NOISY, Scale
-from bench.store_data import report_head, report_text, revision
-from bench.store_service import Service, await_zero, cpu_seconds, number, post
+from bench.store_data import make_revision, report_head, report_text
+from bench.store_service import Service, cpu_seconds, post_json, query_number, wait_for_zero
 from tests.service import postgres
 from tests.service.forges.gitlab import stand_in
 from tests.service.forges.served import running
@@ -47,7 +47,7 @@ _PAGES = ("/", "/matrix?subject=subject-0", "/events", "/runs", "/jobs", "/hosts
 _POLL = re.compile(r'hx-get="(/live[^"]*)" hx-trigger="load delay:(\d+)ms')
 
 
-def load(seconds: float) -> dict[str, Any]:
+def serve_busy_hour(seconds: float) -> dict[str, Any]:
     """Serve the busy hour for this many seconds.
 
     Returns
@@ -68,26 +68,28 @@ def load(seconds: float) -> dict[str, Any]:
             stack.callback(service.stop)
         cells = round(seconds * CELLS_AN_HOUR / 3600 / HOSTS)
         stored = _store_earlier(services[0], cells)
-        scale_store.settle(url)
+        scale_store.wait_until_judged(url)
         traffic = _Traffic(services, seconds, cells)
-        cpu = [_cpu(services), cpu_seconds(server.process)]
+        cpu = [_sum_cpu_seconds(services), cpu_seconds(server.process)]
         traffic.run()
-        spent = [_cpu(services) - cpu[0], cpu_seconds(server.process) - cpu[1]]
+        spent = [_sum_cpu_seconds(services) - cpu[0], cpu_seconds(server.process) - cpu[1]]
         began = time.monotonic()
         waiting = "SELECT count(*) FROM github_delivery WHERE due_at IS NOT NULL"
-        left = await_zero(url, waiting, "webhooks", _PATIENCE)
+        left = wait_for_zero(url, waiting, "webhooks", _PATIENCE)
         handled = time.monotonic() - began
-        scale_store.settle(url)
+        scale_store.wait_until_judged(url)
         with psycopg.connect(url, autocommit=True) as connection:
-            runs = number(connection, "SELECT count(*) FROM run")
-            taken = number(connection, "SELECT count(*) FROM github_delivery")
+            runs = query_number(connection, "SELECT count(*) FROM run")
+            taken = query_number(connection, "SELECT count(*) FROM github_delivery")
         return {
             "runs acknowledged": traffic.acknowledged,
             "runs lost or doubled": runs - stored - traffic.acknowledged,
             "webhooks lost": WEBHOOKS - taken + left,
             "refused for a moment": traffic.refused,
             "failed": dict(traffic.failed),
-            "milliseconds: half, 95 %, all": {kind: _quantiles(times) for kind, times in sorted(traffic.times.items())},
+            "milliseconds: half, 95 %, all": {
+                kind: _compute_quantiles(times) for kind, times in sorted(traffic.times.items())
+            },
             "seconds until webhooks were handled": round(handled, 1),
             "seconds until all was judged": round(time.monotonic() - began, 1),
             "processors busy, service and database": [round(one / traffic.seconds, 2) for one in spent],
@@ -110,23 +112,23 @@ class _Traffic:
     def run(self) -> None:
         """Let everybody speak until the time is over and all runs are sent."""
         began = time.monotonic()
-        hosts = [threading.Thread(target=self._host, args=(place,)) for place in range(HOSTS)]
-        others = [threading.Thread(target=self._reader, args=(place,)) for place in range(PAGES_OPEN)]
+        hosts = [threading.Thread(target=self._act_as_host, args=(place,)) for place in range(HOSTS)]
+        others = [threading.Thread(target=self._act_as_reader, args=(place,)) for place in range(PAGES_OPEN)]
         others += [threading.Thread(target=self._forge, args=(place,)) for place in range(_SENDERS)]
         for thread in (*hosts, *others):
             thread.start()
-        for thread in steps(hosts, "hosts have sent all their runs"):
+        for thread in show_steps(hosts, "hosts have sent all their runs"):
             thread.join()
         self._over.set()
         for thread in others:
             thread.join()
         self.seconds = time.monotonic() - began
 
-    def _host(self, place: int) -> None:
+    def _act_as_host(self, place: int) -> None:
         pause = self.seconds / self._cells
         wait = Random(place).uniform(0, pause)
         with closing(self._services[place % _MACHINES].connect()) as connection:
-            for body in _runs_of_host(place, self._cells, _COMMITS, _MOVED):
+            for body in _generate_runs_of_host(place, self._cells, _COMMITS, _MOVED):
                 time.sleep(wait)
                 began = time.monotonic()
                 while not self._is_stored(connection, body):
@@ -135,33 +137,35 @@ class _Traffic:
 
     def _is_stored(self, connection: HTTPConnection, body: bytes) -> bool:
         headers = {"Content-Type": "application/json"}
-        answer, _ = self._timed("send a run", connection, partial(_ask, "POST", "/api/v1/runs", body, headers))
+        answer, _ = self._time_request(
+            "send a run", connection, partial(_send_request, "POST", "/api/v1/runs", body, headers)
+        )
         if answer.status == 503 and answer.headers["Retry-After"]:
             with self._lock:
                 self.refused += 1
             time.sleep(float(answer.headers["Retry-After"]))
             return False
-        self._note("send a run", answer)
+        self._note_failure("send a run", answer)
         with self._lock:
             self.acknowledged += answer.status < 300
         return True
 
-    def _reader(self, place: int) -> None:
+    def _act_as_reader(self, place: int) -> None:
         path = _PAGES[place % len(_PAGES)]
         time.sleep(Random(place).uniform(0, self.seconds / 10))  # people do not come all at once
         with closing(self._services[place % _MACHINES].connect()) as connection:
-            poll = _POLL.search(self._open(connection, path))
+            poll = _POLL.search(self._open_page(connection, path))
             while poll is not None and not self._over.wait(int(poll[2]) / 1000):
-                request = partial(_ask, "GET", unescape(poll[1]), b"", {})
-                answer, told = self._timed("ask for news", connection, request)
-                self._note("ask for news", answer)
+                request = partial(_send_request, "GET", unescape(poll[1]), b"", {})
+                answer, told = self._time_request("ask for news", connection, request)
+                self._note_failure("ask for news", answer)
                 poll = _POLL.search(told)
                 if answer.headers["HX-Trigger"]:
-                    self._open(connection, path)
+                    self._open_page(connection, path)
 
-    def _open(self, connection: HTTPConnection, path: str) -> str:
-        answer, told = self._timed("open a page", connection, partial(_ask, "GET", path, b"", {}))
-        self._note("open a page", answer)
+    def _open_page(self, connection: HTTPConnection, path: str) -> str:
+        answer, told = self._time_request("open a page", connection, partial(_send_request, "GET", path, b"", {}))
+        self._note_failure("open a page", answer)
         return told
 
     def _forge(self, place: int) -> None:
@@ -169,13 +173,13 @@ class _Traffic:
             return
         with closing(self._services[place % _MACHINES].connect()) as connection:
             for delivery in range(place, WEBHOOKS, _SENDERS):
-                body, headers = _webhook(delivery)
-                request = partial(_ask, "POST", "/gitlab/webhook", body, headers)
-                answer, _ = self._timed("deliver a webhook", connection, request)
-                self._note("deliver a webhook", answer)
+                body, headers = _build_webhook(delivery)
+                request = partial(_send_request, "POST", "/gitlab/webhook", body, headers)
+                answer, _ = self._time_request("deliver a webhook", connection, request)
+                self._note_failure("deliver a webhook", answer)
                 time.sleep(_STORM_SECONDS * _SENDERS / WEBHOOKS)
 
-    def _timed(
+    def _time_request(
         self, kind: str, connection: HTTPConnection, request: Callable[[HTTPConnection], tuple[HTTPResponse, str]]
     ) -> tuple[HTTPResponse, str]:
         began = time.monotonic()
@@ -188,13 +192,13 @@ class _Traffic:
             self.times[kind].append(time.monotonic() - began)
         return answered
 
-    def _note(self, kind: str, answer: HTTPResponse) -> None:
+    def _note_failure(self, kind: str, answer: HTTPResponse) -> None:
         if answer.status >= 300:
             with self._lock:
                 self.failed[f"{kind}: {answer.status}"] += 1
 
 
-def _ask(
+def _send_request(
     method: str, path: str, body: bytes, headers: dict[str, str], connection: HTTPConnection
 ) -> tuple[HTTPResponse, str]:
     connection.request(method, path, body, headers)
@@ -216,7 +220,7 @@ def _forge(folder: Path, lab: stand_in.GitLab) -> dict[str, str]:
     }
 
 
-def _webhook(delivery: int) -> tuple[bytes, dict[str, str]]:
+def _build_webhook(delivery: int) -> tuple[bytes, dict[str, str]]:
     attributes = {"iid": 7, "action": "update", "oldrev": f"{delivery:040x}", "last_commit": {"id": "a" * 40}}
     payload = {"object_attributes": attributes, "project": {"path_with_namespace": "group/sub/copies"}}
     headers = {"X-Gitlab-Event": "Merge Request Hook", "X-Gitlab-Token": _SECRET, "X-Gitlab-Event-UUID": str(delivery)}
@@ -226,28 +230,28 @@ def _webhook(delivery: int) -> tuple[bytes, dict[str, str]]:
 def _store_earlier(service: Service, cells: int) -> int:
     """Store some commits of all cells; return how many runs there are."""
     with closing(service.connect()) as connection:
-        for commit in steps(range(_COMMITS), "commits stored"):
+        for commit in show_steps(range(_COMMITS), "commits stored"):
             for place in range(HOSTS):
-                runs = [json.loads(body)["reports"][0] for body in _runs_of_host(place, cells, commit)]
-                post(connection, "/api/v1/runs", json.dumps({"reports": runs}).encode())
+                runs = [json.loads(body)["reports"][0] for body in _generate_runs_of_host(place, cells, commit)]
+                post_json(connection, "/api/v1/runs", json.dumps({"reports": runs}).encode())
     return _COMMITS * HOSTS * cells
 
 
-def _runs_of_host(place: int, cells: int, commit: int, moved: int = 0) -> Iterator[bytes]:
+def _generate_runs_of_host(place: int, cells: int, commit: int, moved: int = 0) -> Iterator[bytes]:
     """Return a body of a request for each case that a host measures at a commit: the same cases on each host."""
     data = Scale(f"subject-{place % _SUBJECTS}", HOSTS * cells)
     head = report_head(data.subject, {"judging": {"judge": NOISY}, "host": {"name": f"host-{place}"}})
-    told = revision(commit, data.subject).model_dump_json()
+    told = make_revision(commit, data.subject).model_dump_json()
     for case in range(place * cells, (place + 1) * cells):
         report = report_text(head, told, case, commit, data.samples(case, commit, moved), data.subject)
         report = report.replace(f'"number":{case}', f'"number":{case - place * cells}')  # its id stays its own
         yield f'{{"reports":[{report}]}}'.encode()
 
 
-def _cpu(services: Sequence[Service]) -> float:
+def _sum_cpu_seconds(services: Sequence[Service]) -> float:
     return sum(service.cpu_seconds() for service in services)
 
 
-def _quantiles(times: Sequence[float]) -> list[int]:
+def _compute_quantiles(times: Sequence[float]) -> list[int]:
     ordered = sorted(times)
     return [round(1000 * ordered[int(share * (len(ordered) - 1))]) for share in (0.5, 0.95, 1)]

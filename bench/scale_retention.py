@@ -18,9 +18,9 @@ from typing import Any
 import psycopg
 
 from bench import scale_store
-from bench.report import progress
-from bench.store_data import START, SUBJECT, Size, batches
-from bench.store_service import Service, get, number, post
+from bench.report import show_progress
+from bench.store_data import START, SUBJECT, Size, generate_batches
+from bench.store_service import Service, fetch_page, post_json, query_number
 from service.store.engine.database import Database
 from service.store.engine.table_partitions import TABLES
 from service.store.maintenance.retention import RetentionRule, apply_rule
@@ -32,7 +32,7 @@ _BATCH, _PAUSE = 25, 0.9
 _PAGES = ("/", "/matrix", "/runs", f"/api/v1/drifts?subject={SUBJECT}&limit=50", "/api/v1/series?limit=50", "/series/1")
 
 
-def retention(copies: int) -> dict[str, Any]:
+def measure_retention(copies: int) -> dict[str, Any]:
     """Load this many times ten million samples, the tenths in their own parts; reduce all but the last tenth.
 
     Returns
@@ -46,23 +46,23 @@ def retention(copies: int) -> dict[str, Any]:
         url = server.url(server.create())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-")))
         started = time.monotonic()
-        scale_store.load(scale_store.draw_large(folder, copies), url)
+        scale_store.load_file(scale_store.draw_large(folder, copies), url)
         service = Service(folder / "home", url=url)
         stack.callback(service.stop)
-        scale_store.settle(url)
+        scale_store.wait_until_judged(url)
         stored, size = time.monotonic() - started, scale_store.LARGE
         last = START + timedelta(days=400, seconds=60 * (size.commits - size.commits // scale_store.TENTHS))
         began = time.monotonic()
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             connection.execute("VACUUM ANALYZE")
-            before = _bytes(connection)
-            drifts = _drifts(connection)
+            before = _measure_bytes(connection)
+            drifts = _list_drift_ids(connection)
             with _Traffic(service, size.commits) as slowest:
                 command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             seconds = time.monotonic() - began
-            after = _bytes(connection)
-            missing = len(drifts - _drifts(connection))
+            after = _measure_bytes(connection)
+            missing = len(drifts - _list_drift_ids(connection))
     return {
         "samples": size.samples * copies,
         "seconds to store": round(stored),
@@ -83,14 +83,17 @@ class _Traffic:
         self._began = time.monotonic()
         self._slowest = dict.fromkeys(("store runs", *_PAGES), (0.0, 0.0))
         self._failed: list[BaseException] = []
-        new = batches(Size(CASES, 10_000), _BATCH, commits)
+        new = generate_batches(Size(CASES, 10_000), _BATCH, commits)
         tasks: list[Callable[[HTTPConnection], None]] = [
-            lambda connection: self._timed("store runs", lambda: post(connection, "/api/v1/runs", next(new)[1])),
-            self._open,
+            lambda connection: self._time_task(
+                "store runs", lambda: post_json(connection, "/api/v1/runs", next(new)[1])
+            ),
+            self._open_pages,
         ]
         pauses = _PAUSE, 0.1
         self._threads = [
-            threading.Thread(target=self._repeat, args=(service, *task)) for task in zip(tasks, pauses, strict=True)
+            threading.Thread(target=self._repeat_task, args=(service, *task))
+            for task in zip(tasks, pauses, strict=True)
         ]
 
     def __enter__(self) -> dict[str, tuple[float, float]]:
@@ -105,7 +108,7 @@ class _Traffic:
         if self._failed:
             raise self._failed[0]
 
-    def _repeat(self, service: Service, task: Callable[[HTTPConnection], None], pause: float) -> None:
+    def _repeat_task(self, service: Service, task: Callable[[HTTPConnection], None], pause: float) -> None:
         try:
             with closing(service.connect()) as connection:
                 while not self._over.is_set():
@@ -114,26 +117,26 @@ class _Traffic:
         except BaseException as error:
             self._failed.append(error)
 
-    def _open(self, connection: HTTPConnection) -> None:
+    def _open_pages(self, connection: HTTPConnection) -> None:
         for page in _PAGES:
-            self._timed(page, lambda page=page: get(connection, page))
+            self._time_task(page, lambda page=page: fetch_page(connection, page))
 
-    def _timed(self, what: str, do: Callable[[], object]) -> None:
+    def _time_task(self, what: str, do: Callable[[], object]) -> None:
         began = time.monotonic()
         do()
         spent, at = time.monotonic() - began, began - self._began
         self._slowest[what] = max(self._slowest[what], (spent, at))
         if spent > 1:
-            progress(f"{what} took {spent:.2f} s, {at:.0f} s after the beginning", now=True)
+            show_progress(f"{what} took {spent:.2f} s, {at:.0f} s after the beginning", now=True)
 
 
-def _bytes(connection: psycopg.Connection[tuple[int]]) -> int:
+def _measure_bytes(connection: psycopg.Connection[tuple[int]]) -> int:
     """Return what the parts take that are to be reduced."""
     old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(scale_store.TENTHS - 1)]
-    return sum(number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
+    return sum(query_number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
 
 
-def _drifts(connection: psycopg.Connection[Any]) -> set[str]:
+def _list_drift_ids(connection: psycopg.Connection[Any]) -> set[str]:
     """Return the ids of all drifts."""
     return {name for (name,) in connection.execute("SELECT id FROM drift")}
 
@@ -143,7 +146,7 @@ def main() -> None:
     os.nice(10)
     database = Database(sys.argv[1])
     rule = RetentionRule(reduce_before=datetime.fromisoformat(sys.argv[2]))
-    print(apply_rule(database, rule, lambda done, total: progress(f"{done:,} of {total:,} runs reduced")))
+    print(apply_rule(database, rule, lambda done, total: show_progress(f"{done:,} of {total:,} runs reduced")))
     database.close()
 
 

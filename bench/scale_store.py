@@ -20,9 +20,9 @@ from urllib.parse import quote
 import psycopg
 
 from bench import store_ingest, store_queries
-from bench.report import progress, steps
+from bench.report import show_progress, show_steps
 from bench.store_data import Size
-from bench.store_service import UNSETTLED, Service, get, number
+from bench.store_service import UNSETTLED, Service, fetch_page, query_number
 from runner.contract import Case
 from service.store.engine.database import Database
 from service.store.engine.table_partitions import RUNS_PER_PARTITION
@@ -55,7 +55,7 @@ _BLOCK = 1000
 """Runs in succession that are of the same copy: of ten commits."""
 
 
-def compare(copies: int) -> dict[str, Any]:
+def compare_stores(copies: int) -> dict[str, Any]:
     """Load a store of this many times ten million samples, and one of a million; ask both the same.
 
     Returns
@@ -72,21 +72,24 @@ def compare(copies: int) -> dict[str, Any]:
         drawn = time.monotonic()
         services = {}
         sizes = {}
-        small = {"long": _draw(folder / "drawn-long", LONG), "wide": _draw(folder / "drawn-wide", WIDE, _COMMON)}
+        small = {
+            "long": _draw_store(folder / "drawn-long", LONG),
+            "wide": _draw_store(folder / "drawn-wide", WIDE, _COMMON),
+        }
         for name, file in {"large": large, **small}.items():
             url = server.url(server.create())
             started = time.monotonic()
-            load(file, url)
-            index(url)
-            sizes[name] = time.monotonic() - started, _bytes(url)
+            load_file(file, url)
+            pack_levels(url)
+            sizes[name] = time.monotonic() - started, _measure_bytes(url)
             file.unlink()
             services[name] = Service(folder / name, _WORKERS, url)
             stack.callback(services[name].stop)
-            settle(url)
+            wait_until_judged(url)
         told = {}
         for name in small:
-            of_kind = partial(_questions, of_cases=name == "wide")
-            told |= store_queries.p95(services[name], services["large"], of_kind)
+            of_kind = partial(_list_questions, of_cases=name == "wide")
+            told |= store_queries.measure_p95(services[name], services["large"], of_kind)
     samples = LARGE.samples * copies
     seconds, size = sizes["large"]
     return {
@@ -102,28 +105,28 @@ def compare(copies: int) -> dict[str, Any]:
 
 def draw_large(folder: Path, copies: int) -> Path:
     """Return a SQLite file of this many times ten million samples, the tenths of them in their own parts."""
-    return _multiply(_draw(folder / "part", LARGE), folder / "large.db", copies)
+    return _multiply_store(_draw_store(folder / "part", LARGE), folder / "large.db", copies)
 
 
-def _questions(service: Service, of_cases: bool) -> dict[str, list[str]]:
+def _list_questions(service: Service, of_cases: bool) -> dict[str, list[str]]:
     """Return what is asked for, by name: what grows with the number of cases, or all other."""
-    asked = store_queries.queries(service, _COMMON) | _pages(service)
+    asked = store_queries.list_queries(service, _COMMON) | _list_pages(service)
     return {name: paths for name, paths in asked.items() if (name in _OF_CASES) == of_cases}
 
 
-def _pages(service: Service) -> dict[str, list[str]]:
+def _list_pages(service: Service) -> dict[str, list[str]]:
     """Return the pages that people open, by name."""
     with closing(service.connect()) as connection:
 
-        def of(path: str) -> Any:
-            return json.loads(get(connection, path))
+        def fetch_json(path: str) -> Any:
+            return json.loads(fetch_page(connection, path))
 
-        run = of("/api/v1/runs?limit=1")["items"][0]
+        run = fetch_json("/api/v1/runs?limit=1")["items"][0]
         case = quote("made-up[number=7]")
-        series = of(f"/api/v1/series?case={case}")["items"]
-        drifts, events = of("/api/v1/drifts?limit=20")["items"], of("/events.json?state=all")["items"]
-        pairs = store_queries.compared(_COMMON)
-        key = next(entry["key"] for entry in of("/workloads.json") if entry["name"] == "made-up[number=7]")
+        series = fetch_json(f"/api/v1/series?case={case}")["items"]
+        drifts, events = fetch_json("/api/v1/drifts?limit=20")["items"], fetch_json("/events.json?state=all")["items"]
+        pairs = store_queries.list_compared_sides(_COMMON)
+        key = next(entry["key"] for entry in fetch_json("/workloads.json") if entry["name"] == "made-up[number=7]")
     return {
         "page: overview": ["/"],
         "page: matrix": ["/matrix"],
@@ -148,42 +151,42 @@ def _pages(service: Service) -> dict[str, list[str]]:
     }
 
 
-def _draw(home: Path, size: Size, first_commit: int = 0) -> Path:
+def _draw_store(home: Path, size: Size, first_commit: int = 0) -> Path:
     """Store runs through a service with SQLite; return its file."""
     service = Service(home, _WORKERS)
-    store_ingest.ingest(service, size, progress, first_commit)
+    store_ingest.ingest_runs(service, size, show_progress, first_commit)
     service.stop()
     return service.database
 
 
-def load(file: Path, url: str) -> None:
+def load_file(file: Path, url: str) -> None:
     """Restore a file into PostgreSQL."""
     database = Database(url)
-    restore_database(database, file, progress=lambda done, total: progress(f"{done:,} of {total:,} rows loaded"))
+    restore_database(database, file, progress=lambda done, total: show_progress(f"{done:,} of {total:,} rows loaded"))
     database.close()
 
 
-def index(url: str) -> None:
+def pack_levels(url: str) -> None:
     """Pack the levels of all runs, as the service does when it stores them."""
     database = Database(url)
-    rebuild_all_levels(database, lambda done, total: progress(f"the levels of {done:,} of {total:,} runs packed"))
+    rebuild_all_levels(database, lambda done, total: show_progress(f"the levels of {done:,} of {total:,} runs packed"))
     database.close()
 
 
-def _bytes(url: str) -> int:
+def _measure_bytes(url: str) -> int:
     with psycopg.connect(url, autocommit=True) as connection:
-        return number(connection, "SELECT pg_database_size(current_database())")
+        return query_number(connection, "SELECT pg_database_size(current_database())")
 
 
-def settle(url: str) -> None:
+def wait_until_judged(url: str) -> None:
     """Wait until every series is judged, and all events are made."""
     with psycopg.connect(url, autocommit=True) as connection:
-        while left := number(connection, UNSETTLED):
-            progress(f"{left:,} series and subjects wait for their drifts and events")
+        while left := query_number(connection, UNSETTLED):
+            show_progress(f"{left:,} series and subjects wait for their drifts and events")
             time.sleep(1)
 
 
-def _multiply(file: Path, new: Path, copies: int) -> Path:
+def _multiply_store(file: Path, new: Path, copies: int) -> Path:
     """Write a store with this many times the cases, each with the runs of one of the file."""
     database = Database(f"sqlite:///{new}")
     upgrade_database(database)
@@ -201,18 +204,18 @@ def _multiply(file: Path, new: Path, copies: int) -> Path:
             f"INSERT INTO environment_count SELECT id, environment_id, host_id, subject_id, runs * {copies} "
             "FROM part.environment_count"
         )
-        for copy in steps(range(copies), "copies drawn"):
+        for copy in show_steps(range(copies), "copies drawn"):
             connection.executemany(
                 "INSERT INTO case_ (id, key, workload, definition, parameters, name) VALUES (?, ?, ?, ?, ?, ?)",
-                _cases(connection, copy, cases),
+                _copy_cases(connection, copy, cases),
             )
-            for table, changed in _changes(copy, copies, series, cases).items():
-                _copy(connection, table, changed)
+            for table, changed in _list_changes(copy, copies, series, cases).items():
+                _copy_table(connection, table, changed)
     file.unlink()
     return new
 
 
-def _cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tuple[object, ...]]:
+def _copy_cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tuple[object, ...]]:
     rows = connection.execute("SELECT id, workload, definition, parameters FROM part.case_").fetchall()
     for row_id, workload, definition, parameters in rows:
         place = json.loads(parameters)["number"] + copy * cases
@@ -221,7 +224,7 @@ def _cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tu
         yield row_id + copy * cases, make_case_key(case), workload, definition, told, f"{workload}[number={place}]"
 
 
-def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[str, str]]:
+def _list_changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[str, str]]:
     """Return how the columns of a copy differ, by table and column, as SQL."""
     tenth = LARGE.runs // TENTHS
 
@@ -240,7 +243,7 @@ def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[
     }
 
 
-def _copy(connection: sqlite3.Connection, table: str, changed: dict[str, str]) -> None:
+def _copy_table(connection: sqlite3.Connection, table: str, changed: dict[str, str]) -> None:
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     values = ", ".join(changed.get(column, f'"{column}"') for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)

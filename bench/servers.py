@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.report import finish, is_full, list_words, steps
+from bench.report import finish_report, is_full, list_words, show_steps
 from runner.contract.report import Case, Window
 from runner.perf.perf_binary import get_perf_program
 from runner.process_state.process_state import ProcessState
@@ -90,22 +90,22 @@ def main() -> None:
     figures: dict[str, object] = {}
     misses: list[str] = []
     for label in list_words() or (("as it is", "busy") if is_full() else ("as it is",)):
-        with keep_busy() if label == "busy" else quiet():
+        with keep_busy() if label == "busy" else leave_quiet():
             starts, counted_by_hand = measure_starts(label)
         print(f"\nmachine {label}: spread of {STARTS} starts in percent")
         print(f"{'':<12}{'faults':>10}{'mean':>10}{'requests/s':>12}{'p99':>8}")
         rows = [(f"window {number + 1}", [windows[number] for windows in starts]) for number in range(3)]
         for name, windows in rows:
-            faults = spread([get_faults(window) for window in windows])
+            faults = compute_spread([get_faults(window) for window in windows])
             rates, latencies = (
-                spread([get(window, metric) for window in windows]) for metric in ("throughput", "latency-p99")
+                compute_spread([get(window, metric) for window in windows]) for metric in ("throughput", "latency-p99")
             )
             mean = sum(get_faults(window) for window in windows) / STARTS
             print(f"{name:<12}{faults:>10.2f}{mean:>10,.0f}{rates:>12.0f}{latencies:>8.0f}")
             figures[f"{label}, {name}"] = {"faults": faults, "throughput": rates, "p99": latencies}
             if faults > MAX_WINDOW_SPREAD:
                 misses.append(f"{label}, {name}: faults spread by {faults:.2f} %, {MAX_WINDOW_SPREAD} wanted")
-        total = spread([sum(get_faults(window) for window in windows) for windows in starts])
+        total = compute_spread([sum(get_faults(window) for window in windows) for windows in starts])
         print(f"{'sum':<12}{total:>10.2f}")
         figures[f"{label}, sum"] = total
         if total > MAX_SUM_SPREAD:
@@ -119,7 +119,7 @@ def main() -> None:
         figures[f"{label}, miscount"] = miscount
         if miscount > MAX_MISCOUNT:
             misses.append(f"{label}: a window differs from perf stat by {miscount:.3f} %, {MAX_MISCOUNT} wanted")
-    finish("servers", misses, figures)
+    finish_report("servers", misses, figures)
 
 
 def measure_starts(label: str) -> tuple[list[tuple[Window, ...]], list[list[int]]]:
@@ -133,7 +133,7 @@ def measure_starts(label: str) -> tuple[list[tuple[Window, ...]], list[list[int]
         (tree / "load.sh").write_text(COUNTED_LOAD.format(perf=get_perf_program()))
         (tree / "load.py").write_text(LOAD)
         workload = load_workload(file)
-        for _ in steps(range(STARTS), f"starts, machine {label}"):
+        for _ in show_steps(range(STARTS), f"starts, machine {label}"):
             windows, counted = run_start(workload, tree)
             starts.append(windows)
             by_hand.append(counted)
@@ -167,13 +167,13 @@ def get_faults(window: Window) -> float:
     return get(window, "minor-faults") + get(window, "major-faults")
 
 
-def spread(values: Sequence[float]) -> float:
+def compute_spread(values: Sequence[float]) -> float:
     """Return the largest value minus the smallest over the mean, in percent."""
     return 100 * (max(values) - min(values)) * len(values) / sum(values)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def leave_quiet() -> Iterator[None]:
     """Leave the machine as it is."""
     yield
 

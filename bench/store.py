@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 
 from bench import store_backup, store_ingest, store_kill, store_queries
-from bench.report import finish, progress
+from bench.report import finish_report, show_progress
 from bench.store_data import Size
 from bench.store_service import Service
 
@@ -49,20 +49,20 @@ def main() -> None:
     kills = asked.kills if asked.kills is not None else 200 if asked.full else 20
     folder = asked.keep or Path(tempfile.mkdtemp(prefix="faultwatch-bench-"))
     try:
-        figures, misses = _measure(folder, size, kills, asked.parts or PARTS)
+        figures, misses = _measure_store(folder, size, kills, asked.parts or PARTS)
     finally:
         if asked.keep is None:
             shutil.rmtree(folder, ignore_errors=True)
-    finish("store", misses, figures)
+    finish_report("store", misses, figures)
 
 
-def _measure(folder: Path, size: Size, kills: int, parts: Sequence[str]) -> tuple[dict[str, object], list[str]]:
+def _measure_store(folder: Path, size: Size, kills: int, parts: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     misses: list[str] = []
     figures: dict[str, object] = {"samples": size.samples, "series": size.series}
     if {"ingest", "queries", "backup"} & set(parts):
-        figures |= _under_load(folder, size, parts, misses)
+        figures |= _measure_under_load(folder, size, parts, misses)
     if "kill" in parts:
-        found = store_kill.kill_often(folder / "killed", kills, progress)
+        found = store_kill.kill_often(folder / "killed", kills, show_progress)
         print(f"\n{found['kills']} kills under ingest: {found}")
         figures["kill"] = found
         if found["lost"] or found["doubled"] or found["incomplete"] or found["integrity"] != "ok":
@@ -70,7 +70,7 @@ def _measure(folder: Path, size: Size, kills: int, parts: Sequence[str]) -> tupl
     return figures, misses
 
 
-def _under_load(folder: Path, size: Size, parts: Sequence[str], misses: list[str]) -> dict[str, object]:
+def _measure_under_load(folder: Path, size: Size, parts: Sequence[str], misses: list[str]) -> dict[str, object]:
     there = (folder / "large" / "faultwatch.db").exists()
     if there and "ingest" in parts:
         raise SystemExit(f"{folder} holds a database already; name another folder, or leave the part 'ingest' out.")
@@ -79,26 +79,26 @@ def _under_load(folder: Path, size: Size, parts: Sequence[str], misses: list[str
     small = Service(folder / "small", WORKERS)
     try:
         if not there:
-            figures |= _ingest(folder, large, size, misses)
+            figures |= _measure_ingestion(folder, large, size, misses)
             # As many points in a series, a hundredth of the series: the same questions have as long answers.
-            store_ingest.ingest(small, Size(1, size.commits), progress)
+            store_ingest.ingest_runs(small, Size(1, size.commits), show_progress)
         for service in (small, large):
-            _settle(service)
+            _wait_until_judged(service)
         if "queries" in parts:
-            figures |= _ask(large, small, misses)
+            figures |= _measure_queries(large, small, misses)
         if "backup" in parts:
-            figures |= _back_up(large, folder, misses)
+            figures |= _measure_backup(large, folder, misses)
     finally:
         large.stop()
         small.stop()
     return figures
 
 
-def _ingest(folder: Path, service: Service, size: Size, misses: list[str]) -> dict[str, object]:
+def _measure_ingestion(folder: Path, service: Service, size: Size, misses: list[str]) -> dict[str, object]:
     chunk = min(size.samples, 2_000_000)
-    before = store_ingest.bare(folder, chunk)
-    taken = store_ingest.ingest(service, size, progress)
-    after = store_ingest.bare(folder, chunk)
+    before = store_ingest.measure_bare_inserts(folder, chunk)
+    taken = store_ingest.ingest_runs(service, size, show_progress)
+    after = store_ingest.measure_bare_inserts(folder, chunk)
     bare = [(one + other) / 2 for one, other in zip(before, after, strict=True)]
     share, share_cpu = taken[0] / bare[0], taken[1] / bare[1]
     print(f"\nsamples a second                 by clock   by processor time\n{'-' * 64}")
@@ -115,7 +115,7 @@ def _ingest(folder: Path, service: Service, size: Size, misses: list[str]) -> di
     }
 
 
-def _settle(service: Service) -> None:
+def _wait_until_judged(service: Service) -> None:
     """Wait until all is judged."""
     start = time.monotonic()
     stale = "SELECT count(*) FROM series WHERE version <> judged_version AND metric IN ('minor-faults', 'major-faults')"
@@ -124,13 +124,13 @@ def _settle(service: Service) -> None:
             (left,) = connection.execute(stale).fetchone()
         if not left:
             break
-        progress(f"{left:,} series to judge")
+        show_progress(f"{left:,} series to judge")
         time.sleep(0.5)
     print(f"\njudged within {time.monotonic() - start:.1f} s")
 
 
-def _ask(large: Service, small: Service, misses: list[str]) -> dict[str, object]:
-    found = store_queries.p95(small, large)
+def _measure_queries(large: Service, small: Service, misses: list[str]) -> dict[str, object]:
+    found = store_queries.measure_p95(small, large)
     print(f"\n{'p95, milliseconds':32} {'small':>8} {'large':>8} {'ratio':>6}\n{'-' * 64}")
     for name, (least, spent) in found.items():
         ratio = spent / least
@@ -143,8 +143,8 @@ def _ask(large: Service, small: Service, misses: list[str]) -> dict[str, object]
     return {"p95_ms_small_and_large": told}
 
 
-def _back_up(service: Service, folder: Path, misses: list[str]) -> dict[str, object]:
-    found = store_backup.during_backup(service, folder)
+def _measure_backup(service: Service, folder: Path, misses: list[str]) -> dict[str, object]:
+    found = store_backup.time_writes_during_backup(service, folder)
     megabytes = service.database.stat().st_size / 1e6
     print(f"\nbackup of {megabytes:,.0f} MB in {found['seconds']:.1f} s, writes meanwhile: {found['writes']:.0f}")
     print(f"{'write, milliseconds':32} {'median':>8} {'longest':>8}\n{'-' * 64}")

@@ -16,12 +16,12 @@ from bench.store_service import Service
 _CALM_SECONDS = 5.0
 
 
-def during_backup(service: Service, folder: Path) -> dict[str, float]:
+def time_writes_during_backup(service: Service, folder: Path) -> dict[str, float]:
     """Return the longest writes before and during a backup, in milliseconds, and how long that took."""
     took: list[tuple[float, float]] = []
     stop = threading.Event()
 
-    def write() -> None:
+    def write_row() -> None:
         # Straight to the database: what else an answer takes is not what a backup could hold up.
         with closing(sqlite3.connect(service.database, isolation_level=None, timeout=60)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
@@ -33,7 +33,7 @@ def during_backup(service: Service, folder: Path) -> dict[str, float]:
                 took.append((start, 1000 * (time.perf_counter() - start)))
                 time.sleep(0.002)
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write_row)
     writer.start()
     time.sleep(_CALM_SECONDS)
     begin = time.perf_counter()

@@ -47,7 +47,7 @@ class Size:
 _AUTHORS = ("Ada", "Bo", "Cy", "Di", "Eva")
 
 
-def revision(number: int, subject: str = SUBJECT) -> Revision:
+def make_revision(number: int, subject: str = SUBJECT) -> Revision:
     """Return a commit."""
     return Revision(
         commit=f"{number + 1:040x}",
@@ -58,7 +58,7 @@ def revision(number: int, subject: str = SUBJECT) -> Revision:
     )
 
 
-def values(case: int, commit: int) -> list[list[int | float]]:
+def make_values(case: int, commit: int) -> list[list[int | float]]:
     """Return what was counted: for each sample, a value of each metric. Every seventh case takes a step half way."""
     noise = Random(case * 1_000_003 + commit)
     step = 16 if case % 7 == 0 and commit % 1000 >= 500 else 0
@@ -72,30 +72,30 @@ def values(case: int, commit: int) -> list[list[int | float]]:
 def run_id(case: int, commit: int, subject: str = SUBJECT) -> uuid.UUID:
     """Return the id of a run, which begins with its time as those of a runner do, and is as good as random."""
     rest = hashlib.blake2b(f"{subject} {case} {commit}".encode(), digest_size=10).digest()
-    return make_id_at(measured_at(case, commit), rest)
+    return make_id_at(compute_measured_at(case, commit), rest)
 
 
-def measured_at(case: int, commit: int) -> datetime:
+def compute_measured_at(case: int, commit: int) -> datetime:
     """Return when a run began."""
     return START + timedelta(days=400, seconds=60 * commit + case)
 
 
-def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
+def generate_batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
     """Return bodies of requests that hold this many runs, and how many each holds; commit by commit."""
     head = report_head()
     body: list[str] = []
     for commit in range(first_commit, first_commit + size.commits):
-        told = revision(commit).model_dump_json()
+        told = make_revision(commit).model_dump_json()
         for case in range(size.cases):
             body.append(report_text(head, told, case, commit))
             if len(body) == runs:
-                yield len(body), _list(body)
+                yield len(body), _format_report_list(body)
                 body = []
     if body:
-        yield len(body), _list(body)
+        yield len(body), _format_report_list(body)
 
 
-def stepping(subject: str, commits: int, cases: int) -> bytes:
+def build_stepping_batch(subject: str, commits: int, cases: int) -> bytes:
     """Return the body of a request with a subject of which nearly each commit moves one case: an event a commit.
 
     The sizes of the steps are spread over five orders of magnitude, up and down. All is in one request, so that each
@@ -109,14 +109,14 @@ def stepping(subject: str, commits: int, cases: int) -> bytes:
             case = commit % cases
             step = round(10 ** sizes.uniform(0, 5)) * sizes.choice((1, 1, -1))
             levels[case] += step if levels[case] + step > 0 else -step
-        told = revision(commit, subject).model_dump_json()
+        told = make_revision(commit, subject).model_dump_json()
         for case in range(cases):
             sample = f'{{"readings":{{"minor-faults":{{"value":{levels[case]}}}}}}}'
             body.append(report_text(head, told, case, commit, samples=f"{sample},{sample}", subject=subject))
-    return _list(body)
+    return _format_report_list(body)
 
 
-def _list(reports: list[str]) -> bytes:
+def _format_report_list(reports: list[str]) -> bytes:
     return f'{{"reports":[{",".join(reports)}]}}'.encode()
 
 
@@ -125,7 +125,7 @@ def report_head(subject: str = SUBJECT, more: Mapping[str, object] | None = None
     made = Report(
         run_id=uuid.UUID(int=0),
         subject=subject,
-        revision=revision(0),
+        revision=make_revision(0),
         case=Case(workload="w", definition="0" * 16),
         host=Host(name="host"),
         environment=Environment(settings=_SETTINGS),
@@ -143,8 +143,8 @@ def report_head(subject: str = SUBJECT, more: Mapping[str, object] | None = None
 
 def report_text(head: str, told: str, case: int, commit: int, samples: str = "", subject: str = SUBJECT) -> str:
     """Return a report as JSON, from what all reports share and from its commit as JSON."""
-    at = measured_at(case, commit).isoformat()
-    samples = samples or ",".join(_SAMPLE % tuple(row) for row in values(case, commit))
+    at = compute_measured_at(case, commit).isoformat()
+    samples = samples or ",".join(_SAMPLE % tuple(row) for row in make_values(case, commit))
     identity = run_id(case, commit, subject)
     return (
         f'{{{head},"run_id":"{identity}","revision":{told},"started_at":"{at}","finished_at":"{at}",'

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench import store_data
 from bench.store_data import Size
-from bench.store_service import Service, post
+from bench.store_service import Service, post_json
 
 _BATCH = 5
 _CASES = 5
@@ -37,24 +37,24 @@ def kill_often(folder: Path, kills: int, progress: Callable[[str], None]) -> dic
     unsure: list[bytes] = []
     for kill in range(len(rounds), kills):
         service = Service(folder)
-        bodies = chain(unsure, (body for _, body in store_data.batches(Size(_CASES, 1000), _BATCH, commit)))
+        bodies = chain(unsure, (body for _, body in store_data.generate_batches(Size(_CASES, 1000), _BATCH, commit)))
         unsure, told, started = [], [], threading.Event()
 
-        def end(service: Service = service, started: threading.Event = started) -> None:
+        def kill_service(service: Service = service, started: threading.Event = started) -> None:
             started.wait()
             time.sleep(moments.uniform(0, _LONGEST_SECONDS))
             service.kill()
 
-        killer = threading.Thread(target=end)
+        killer = threading.Thread(target=kill_service)
         killer.start()
         with closing(service.connect()) as connection:
             for body in bodies:
                 try:
-                    post(connection, "/api/v1/runs", body)
+                    post_json(connection, "/api/v1/runs", body)
                 except (OSError, HTTPException):
                     unsure = [body]  # as a runner does: what nobody acknowledged is sent again
                     break
-                told += _ids(body)
+                told += _list_run_ids(body)
                 commit = max(commit, _commit_of(body) + 1)
                 started.set()
         started.set()
@@ -67,13 +67,13 @@ def kill_often(folder: Path, kills: int, progress: Callable[[str], None]) -> dic
     service = Service(folder)  # what was half done is put right by opening it
     with closing(service.connect()) as connection:
         for body in unsure:
-            post(connection, "/api/v1/runs", body)
-            acknowledged.update(_ids(body))
+            post_json(connection, "/api/v1/runs", body)
+            acknowledged.update(_list_run_ids(body))
     service.stop()
-    return {"kills": kills, "acknowledged": len(acknowledged)} | _look(service.database, acknowledged)
+    return {"kills": kills, "acknowledged": len(acknowledged)} | _count_stored_rows(service.database, acknowledged)
 
 
-def _ids(body: bytes) -> list[str]:
+def _list_run_ids(body: bytes) -> list[str]:
     return [report["run_id"] for report in json.loads(body)["reports"]]
 
 
@@ -81,7 +81,7 @@ def _commit_of(body: bytes) -> int:
     return int(json.loads(body)["reports"][-1]["revision"]["commit"], 16) - 1
 
 
-def _look(file: Path, acknowledged: set[str]) -> dict[str, int | str]:
+def _count_stored_rows(file: Path, acknowledged: set[str]) -> dict[str, int | str]:
     wanted = {run_id.replace("-", "") for run_id in acknowledged}
     with closing(sqlite3.connect(file)) as connection:
         stored = [run_id for (run_id,) in connection.execute("SELECT id FROM run")]

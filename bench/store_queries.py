@@ -10,8 +10,8 @@ from http.client import HTTPConnection
 from itertools import cycle, islice, pairwise
 from urllib.parse import quote
 
-from bench.store_data import METRICS, SUBJECT, revision, run_id
-from bench.store_service import Service, get
+from bench.store_data import METRICS, SUBJECT, make_revision, run_id
+from bench.store_service import Service, fetch_page
 
 REPEATS = 60
 LONGER = frozenset({"compare two revisions", "all of two revisions", "the next page of all"})
@@ -20,15 +20,15 @@ PAIRS = 12
 """Neighbouring commits that are compared in turns: too many for all answers to be kept."""
 
 
-def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
+def list_queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
     """Return what is asked of a large and of a small store that have some commits, by name."""
     case = quote("made-up[number=0]")
     with closing(service.connect()) as connection:
-        listed = json.loads(get(connection, f"/api/v1/series?case={case}"))["items"]
+        listed = json.loads(fetch_page(connection, f"/api/v1/series?case={case}"))["items"]
     ids = {entry["metric"]: entry["id"] for entry in listed}
     exact, noisy = [ids[name] for name in METRICS[:2]], [ids[name] for name in METRICS[2:]]
     runs = [run_id(0, first_commit + number) for number in (0, 1)]
-    pairs = compared(first_commit)
+    pairs = list_compared_sides(first_commit)
     return {
         # Another series each time: nobody looks at one alone, and one that was just looked at is told sooner.
         "chart of an exact series": [f"/api/v1/series/{number}" for number in exact],
@@ -56,14 +56,14 @@ def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
     }
 
 
-def compared(first_commit: int) -> list[str]:
+def list_compared_sides(first_commit: int) -> list[str]:
     """Return the sides of comparisons of neighbouring commits, as queries."""
-    commits = [revision(first_commit + 2 + number).commit for number in range(PAIRS + 1)]
+    commits = [make_revision(first_commit + 2 + number).commit for number in range(PAIRS + 1)]
     return [f"base={base}&head={head}" for base, head in pairwise(commits)]
 
 
-def p95(
-    small: Service, large: Service, questions: Callable[[Service], dict[str, list[str]]] = queries
+def measure_p95(
+    small: Service, large: Service, questions: Callable[[Service], dict[str, list[str]]] = list_queries
 ) -> dict[str, tuple[float, float]]:
     """Return the milliseconds within which 95 % of the answers of both are there, by query: asked interleaved."""
     asked = questions(small), questions(large)
@@ -71,16 +71,16 @@ def p95(
         found = {}
         for name in asked[0]:
             turns = islice(cycle(zip(asked[0][name], asked[1][name], strict=False)), REPEATS)
-            spent = [(_milliseconds(one, few), _milliseconds(other, many)) for few, many in turns]
-            found[name] = _p95([times[0] for times in spent]), _p95([times[1] for times in spent])
+            spent = [(_time_query(one, few), _time_query(other, many)) for few, many in turns]
+            found[name] = _compute_p95([times[0] for times in spent]), _compute_p95([times[1] for times in spent])
     return found
 
 
-def _milliseconds(connection: HTTPConnection, path: str) -> float:
+def _time_query(connection: HTTPConnection, path: str) -> float:
     start = time.perf_counter()
-    get(connection, path)
+    fetch_page(connection, path)
     return 1000 * (time.perf_counter() - start)
 
 
-def _p95(found: list[float]) -> float:
+def _compute_p95(found: list[float]) -> float:
     return sorted(found)[int(0.95 * (len(found) - 1))]

@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from bench.report import progress
+from bench.report import show_progress
 
 PATIENCE = 120
 REST_SECONDS = 120
@@ -75,7 +75,7 @@ class Service:
         """Return the processor time of all its processes so far."""
         return cpu_seconds(self.process.pid)
 
-    def rest(self) -> None:
+    def wait_for_rest(self) -> None:
         """Wait until it has hardly any work left, such as statistics of the tables, but not for ever."""
         for _ in range(REST_SECONDS):
             before = self.cpu_seconds()
@@ -87,18 +87,18 @@ class Service:
 def cpu_seconds(process: int) -> float:
     """Return the processor time of a process, of its living children, and of those that it has waited for."""
     ticks = 0
-    for one in (process, *children(process)):
+    for one in (process, *list_children(process)):
         fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
         ticks += sum(map(int, fields[11:15] if one == process else fields[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def children(process: int) -> Sequence[int]:
+def list_children(process: int) -> Sequence[int]:
     """Return the living children of a process."""
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def post(connection: HTTPConnection, path: str, body: bytes) -> bytes:
+def post_json(connection: HTTPConnection, path: str, body: bytes) -> bytes:
     """Send JSON; return the answer to it."""
     connection.request("POST", path, body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
@@ -108,7 +108,7 @@ def post(connection: HTTPConnection, path: str, body: bytes) -> bytes:
     return told
 
 
-def get(connection: HTTPConnection, path: str) -> bytes:
+def fetch_page(connection: HTTPConnection, path: str) -> bytes:
     """Return what is at an address."""
     try:
         connection.request("GET", path)
@@ -130,26 +130,26 @@ UNSETTLED = (
 """Asks how many series are to be judged, and how many subjects lack events of their drifts."""
 
 
-def number(connection: psycopg.Connection[Any], question: str) -> int:
+def query_number(connection: psycopg.Connection[Any], question: str) -> int:
     """Return what PostgreSQL answers to a question for one number; 0 for none."""
     row = connection.execute(question.encode()).fetchone()
     assert row is not None
     return int(row[0] or 0)
 
 
-def await_zero(url: str, question: str, what: str, patience: float) -> int:
+def wait_for_zero(url: str, question: str, what: str, patience: float) -> int:
     """Wait until PostgreSQL answers a question with 0, but not for ever; return the answer."""
     deadline = time.monotonic() + patience
     with psycopg.connect(url, autocommit=True) as connection:
-        while (left := number(connection, question)) and time.monotonic() < deadline:
-            progress(f"{left:,} {what} wait")
+        while (left := query_number(connection, question)) and time.monotonic() < deadline:
+            show_progress(f"{left:,} {what} wait")
             time.sleep(0.2)
     return left
 
 
-def settle(database: Path) -> None:
+def wait_until_judged(database: Path) -> None:
     """Wait until every series is judged and all events are made: large batches are judged in the background."""
     with closing(sqlite3.connect(database)) as connection:
         while left := connection.execute(UNSETTLED).fetchone()[0]:
-            progress(f"{left:,} series and subjects wait for their drifts and events")
+            show_progress(f"{left:,} series and subjects wait for their drifts and events")
             time.sleep(1)

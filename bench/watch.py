@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.identical_bytes import PROGRAMS, SOURCES, Program
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.execution.execute import execute
 from runner.measuring.comparison import raise_priority
@@ -40,7 +40,7 @@ int main(void) {
 """
 
 
-def ratio_of(plain: Callable[[], object], watched: Callable[[], object]) -> tuple[float, float]:
+def compute_ratios(plain: Callable[[], object], watched: Callable[[], object]) -> tuple[float, float]:
     """Return the median seconds without, and the median of the ratios of pairs."""
     seconds, ratios = [], []
     plain()
@@ -55,7 +55,7 @@ def ratio_of(plain: Callable[[], object], watched: Callable[[], object]) -> tupl
     return statistics.median(seconds), statistics.median(ratios)
 
 
-def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | None, str]:
+def execute_watched(program: Program, tree: Path, *, watched: bool) -> tuple[int | None, str]:
     """Execute a program as before the samples; return its faults, and why it could not be followed."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     recorder = FaultsByFileRecorder()
@@ -66,7 +66,7 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
         return faults.total if faults else None, tracer.read_lookups().untraced_reason if tracer else ""
 
 
-def sample(program: Program, tree: Path) -> int:
+def execute_sample(program: Program, tree: Path) -> int:
     """Execute a program as for a sample; return its faults."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     with raise_priority():
@@ -75,7 +75,7 @@ def sample(program: Program, tree: Path) -> int:
     return sum(int(readings[name].value or 0) for name in ("minor-faults", "major-faults"))
 
 
-def build(script: str, tree: Path, *, watched: bool) -> None:
+def run_build(script: str, tree: Path, *, watched: bool) -> None:
     """Build, watched or not."""
     with LookupTracer(is_launched=False, is_counted=False) if watched else nullcontext() as tracer:
         words: Sequence[str] = ["sh", "-ec", script]
@@ -96,7 +96,7 @@ def main() -> None:
     figures: dict[str, Any] = {}
     print(f"{'what':24} {'seconds':>8} {'ratio':>6}  faults watched, in a sample")
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
-        for name, program in steps({**PROGRAMS, "300 questions": ASKS}.items(), "programs"):
+        for name, program in show_steps({**PROGRAMS, "300 questions": ASKS}.items(), "programs"):
             if shutil.which(program.needs) is None:
                 misses.append(f"{name}: {program.needs} is not installed")
                 continue
@@ -105,11 +105,11 @@ def main() -> None:
             (tree / "asks.c").write_text(_ASKS)
             subprocess.run(["sh", "-ec", program.build], cwd=tree, check=True, capture_output=True)
             for _ in range(2):
-                total, untraced = execution(program, tree, watched=True)
-            counted = sample(program, tree)
-            seconds, ratio = ratio_of(
-                lambda tree=tree, program=program: execution(program, tree, watched=False),
-                lambda tree=tree, program=program: execution(program, tree, watched=True),
+                total, untraced = execute_watched(program, tree, watched=True)
+            counted = execute_sample(program, tree)
+            seconds, ratio = compute_ratios(
+                lambda tree=tree, program=program: execute_watched(program, tree, watched=False),
+                lambda tree=tree, program=program: execute_watched(program, tree, watched=True),
             )
             print(f"{name:24} {seconds:8.3f} {ratio:6.2f}  {total}, {counted}", flush=True)
             figures[name] = {"seconds": round(seconds, 4), "ratio": round(ratio, 3), "faults": [total, counted]}
@@ -123,15 +123,15 @@ def main() -> None:
         for name in ("C++", "Fortran"):
             script = PROGRAMS[name].build
             tree = Path(folder, name)
-            seconds, ratio = ratio_of(
-                lambda tree=tree, script=script: build(script, tree, watched=False),
-                lambda tree=tree, script=script: build(script, tree, watched=True),
+            seconds, ratio = compute_ratios(
+                lambda tree=tree, script=script: run_build(script, tree, watched=False),
+                lambda tree=tree, script=script: run_build(script, tree, watched=True),
             )
             print(f"{f'build of {name}':24} {seconds:8.3f} {ratio:6.2f}", flush=True)
             figures[f"build of {name}"] = {"seconds": round(seconds, 4), "ratio": round(ratio, 3)}
             if ratio > MOST:
                 misses.append(f"the build of {name}, watched, takes {ratio:.2f} × the time")
-    finish("watch", misses, figures)
+    finish_report("watch", misses, figures)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import time
 from importlib import import_module
 
 import bench.verdicts
-from bench.report import finish, steps
+from bench.report import finish_report, show_steps
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     names = sorted(module.name for module in pkgutil.iter_modules(bench.verdicts.__path__) if module.name[0] != "_")
     misses: list[str] = []
     figures: dict[str, object] = {}
-    for name in steps(sys.argv[1:] or names, "modules"):
+    for name in show_steps(sys.argv[1:] or names, "modules"):
         run = getattr(import_module(f"bench.verdicts.{name}"), "run", None)
         if run is None:
             continue
@@ -29,7 +29,7 @@ def main() -> None:
             print(f"  {what:<58}{figure}")
         figures[name] = {"seed": seed, **measured}
         misses += [f"{name}: {miss}" for miss in missed]
-    finish("verdicts", misses, figures)
+    finish_report("verdicts", misses, figures)
 
 
 if __name__ == "__main__":

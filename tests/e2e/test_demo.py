@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import sync_playwright
 
-from bench.demo import differences
+from bench.demo import list_differences
 from runner.doctor.counting import require_measurable_host
 from tests.e2e.browser import DESKTOP, chromium, drawn, launched, watch
 from tests.e2e.screenshots import every_page
@@ -100,7 +100,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 def test_the_planted_drifts_are_flagged_with_their_cause_and_nothing_else_is(demo: Demo) -> None:
-    assert differences(EXPECTED["drift"], demo.drifts) == []
+    assert list_differences(EXPECTED["drift"], demo.drifts) == []
     assert {drift["metric"] for drift in demo.drifts} == {"minor-faults"}
 
 

@@ -12,7 +12,7 @@ import psycopg
 import requests
 
 from bench.scale_data import METRICS, Scale
-from bench.store_service import UNSETTLED, number
+from bench.store_service import UNSETTLED, query_number
 from tests.operations.machine import PATIENCE, Machine
 
 CASES = 5
@@ -157,7 +157,7 @@ def settle(url: str) -> None:
     """Wait until all is judged, and all events are made."""
     deadline = time.monotonic() + PATIENCE
     with psycopg.connect(url, autocommit=True) as connection:
-        while number(connection, UNSETTLED):
+        while query_number(connection, UNSETTLED):
             assert time.monotonic() < deadline, "something is never judged"
             time.sleep(0.2)
 
@@ -175,7 +175,7 @@ def look(url: str) -> dict[str, int]:
         "numbered twice": "SELECT count(*) - count(DISTINCT number) FROM run",
     }
     with psycopg.connect(url) as connection:
-        return {name: number(connection, question) for name, question in questions.items()}
+        return {name: query_number(connection, question) for name, question in questions.items()}
 
 
 def sound(runs: int) -> dict[str, int]:
@@ -188,7 +188,7 @@ def steps(url: str, sender: Sender) -> tuple[int, int]:
     """Return how many steps of a subject were found, and how many there are."""
     expected = max(0, (sender.commits - 1) // STEP_EVERY) * CASES
     with psycopg.connect(url) as connection:
-        found = number(
+        found = query_number(
             connection,
             "SELECT count(*) FROM drift JOIN series ON series.id = series_id JOIN subject ON subject.id = subject_id "
             f"WHERE metric = '{METRICS[0]}' AND name = '{sender.data.subject}'",

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psycopg
 
-from bench.store_service import number
+from bench.store_service import query_number
 
 ADDRESS = "TEST_RELAY"
 """The variable that names it."""
@@ -72,6 +72,6 @@ def await_all(url: str) -> set[str]:
 def _await(url: str, question: str) -> None:
     deadline = time.monotonic() + PATIENCE
     with psycopg.connect(url, autocommit=True) as connection:
-        while number(connection, question):
+        while query_number(connection, question):
             assert time.monotonic() < deadline, question
             time.sleep(0.5)

@@ -16,7 +16,7 @@ import pytest
 import requests
 from sqlalchemy.exc import DBAPIError
 
-from bench.store_service import number
+from bench.store_service import query_number
 from service.store.engine.database import CONNECTIONS, Database
 from tests.operations import load
 from tests.operations.machine import PATIENCE, serving
@@ -92,7 +92,7 @@ def test_a_machine_opens_so_many_connections_at_most(tmp_path: Path) -> None:
             ]
             while not all(page.done() for page in pages):
                 asked = "SELECT count(*) - 1 FROM pg_stat_activity WHERE datname = current_database()"
-                most = max(most, number(connection, asked))
+                most = max(most, query_number(connection, asked))
                 time.sleep(0.01)
             assert {page.result().status_code for page in pages} == {200}
             for sender in senders:

@@ -65,7 +65,7 @@ def test_a_program_that_maps_its_memory_itself_counts_theory_to_the_fault(builds
     program, *arguments = command.split()
     folder = built(builds, program)
     # As everywhere more than half of the samples say what the count is: on a busy host one may be off by a page.
-    runs = physics.undisturbed(folder, (f"./{program}", *arguments))
+    runs = physics.take_undisturbed_samples(folder, (f"./{program}", *arguments))
     level, _ = find_majority([run.minor - run.document["faults"] for run in runs]) or (None, 0)
     assert level == 0
 
@@ -80,7 +80,7 @@ def test_a_program_that_maps_its_memory_itself_counts_theory_to_the_fault(builds
 )
 def test_threads_add_at_most_two_faults_each(builds: Path, command: str) -> None:
     program, *arguments = command.split()
-    run = physics.undisturbed(built(builds, program), (f"./{program}", *arguments))[0]
+    run = physics.take_undisturbed_samples(built(builds, program), (f"./{program}", *arguments))[0]
     assert abs(run.minor - run.document["faults"]) <= 2 * 4
 
 
@@ -95,7 +95,7 @@ def test_threads_add_at_most_two_faults_each(builds: Path, command: str) -> None
 )
 def test_with_an_allocator_in_between_the_count_repeats(builds: Path, command: str) -> None:
     program, *arguments = command.split()
-    runs = physics.undisturbed(built(builds, program), (f"./{program}", *arguments))
+    runs = physics.take_undisturbed_samples(built(builds, program), (f"./{program}", *arguments))
     assert len({run.minor for run in runs}) == 1
     assert runs[0].minor >= runs[0].document["pages"]
 
@@ -121,7 +121,7 @@ def test_a_cold_start_has_major_faults_and_a_warm_one_has_none(builds: Path) -> 
     assert count_resident_pages(folder / "cold_start_Os")[0] == 0
     # Other tests empty the page cache meanwhile, so one of several warm starts has to be undisturbed.
     cold, *warm = (
-        physics.execute(folder, ("./cold_start_Os",), region=False, json_output=False).major for _ in range(4)
+        physics.execute_program(folder, ("./cold_start_Os",), region=False, json_output=False).major for _ in range(4)
     )
     assert cold > 0
     assert min(warm) == 0
@@ -156,7 +156,7 @@ def examples(builds: Path) -> Path:
 @pytest.mark.parametrize("example", ["./touch_c", "./touch_cpp", "./touch_fortran", f"{sys.executable} touch_pages.py"])
 @pytest.mark.parametrize("pages", [0, 1, 5000])
 def test_the_examples_count_exactly_the_pages_they_touch(examples: Path, example: str, pages: int) -> None:
-    run = physics.undisturbed(examples, (*example.split(), str(pages)))[0]
+    run = physics.take_undisturbed_samples(examples, (*example.split(), str(pages)))[0]
     assert run.minor == run.document["faults"]
 
 
