@@ -43,23 +43,23 @@ def main(arguments: Sequence[str]) -> int:
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
     product = Product(home=folder / "home", workload=stored.folder_of(chosen.project), repository=folder / "clone")
-    _prepare(product, target, chosen.repository or target.address)
-    found = _measure(product, target)
+    _prepare_repository(product, target, chosen.repository or target.address)
+    found = _measure_history(product, target)
     charts = ROOT / "docs" / "images" / "findings" if chosen.store else folder / "charts"
     for file in pictures.save(product.home, (drift.case for drift in found.drifts if drift.is_large), charts):
         print(file, flush=True)
     if chosen.store:
         stored.save(
             chosen.project,
-            replace(found, drifts=tuple(_confirmed(product, drift, target.options) for drift in found.drifts)),
+            replace(found, drifts=tuple(_confirm_drift(product, drift, target.options) for drift in found.drifts)),
         )
         return 0
     lines = compare(stored.load(chosen.project), found)
-    _show(found, lines)
+    _show_history(found, lines)
     return 0 if all(line.verdict.holds for line in lines) else 1
 
 
-def _prepare(product: Product, target: Target, address: str) -> None:
+def _prepare_repository(product: Product, target: Target, address: str) -> None:
     """Get the repository of a project, with a commit for each release where releases are measured."""
     if not address:
         releases.pack(product.workload / "release.sh", product.repository, target.releases)
@@ -69,17 +69,17 @@ def _prepare(product: Product, target: Target, address: str) -> None:
         releases.chain(product.repository, target.releases)
 
 
-def _measure(product: Product, target: Target) -> History:
+def _measure_history(product: Product, target: Target) -> History:
     document = product.history(target.span, target.options)
     drifts = drifts_of(document)
-    documents = _documents(product.repository, target)
+    documents = _list_document_commits(product.repository, target)
     return History(
         address=target.address,
         range=target.range,
         options=target.options,
         releases=target.releases,
-        machine=_machine(product),
-        counts=product.counts(_revisions(product.repository, target)),
+        machine=_describe_machine(product),
+        counts=product.counts(_list_revisions(product.repository, target)),
         documents=Documents(
             commits=len(documents), flagged=sum(drift.commit in documents for drift in drifts if not drift.candidates)
         ),
@@ -87,32 +87,32 @@ def _measure(product: Product, target: Target) -> History:
     )
 
 
-def _machine(product: Product) -> Machine:
+def _describe_machine(product: Product) -> Machine:
     """Describe the tools that the workload needs, the C library and the kernel."""
     build = tomllib.loads((product.workload / "workload.toml").read_text())["build"]
     path = build.get("environment", {}).get("PATH", "/usr/local/bin:/usr/bin:/bin").replace("{home}", str(Path.home()))
     settings = product.settings()
     return Machine(
-        compiler="; ".join(_version(tool, path) for tool in build["needs"]),
+        compiler="; ".join(_read_version(tool, path) for tool in build["needs"]),
         libc=settings["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
         kernel=settings["kernel.release"].partition("-")[0],
         path_length=int(settings["process.path_length"]),
     )
 
 
-def _version(tool: str, path: str) -> str:
+def _read_version(tool: str, path: str) -> str:
     words = [tool, "version" if tool == "go" else "--version"]
     done = subprocess.run(words, env={"PATH": path}, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()[0]
 
 
-def _revisions(repository: Path, target: Target) -> frozenset[str]:
+def _list_revisions(repository: Path, target: Target) -> frozenset[str]:
     """Return the commits that the history measures."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
     return frozenset(git(repository, "rev-list", *path, target.span).split())
 
 
-def _documents(repository: Path, target: Target) -> set[str]:
+def _list_document_commits(repository: Path, target: Target) -> set[str]:
     """Return the commits of the range that change documents only; a merge by what it brings to its first parent."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
     words = ("--diff-merges=first-parent", "--name-only", "-z", "--format=%x00%H", *path, target.span)
@@ -122,16 +122,16 @@ def _documents(repository: Path, target: Target) -> set[str]:
     return {commit for commit, *names in commits if only_documents(names)}
 
 
-def _confirmed(product: Product, drift: Drift, options: Sequence[str]) -> Drift:
+def _confirm_drift(product: Product, drift: Drift, options: Sequence[str]) -> Drift:
     """Have a drift proven by the product, and count its commits by hand; leave a small one as it is."""
     if drift.is_large:
         drift = product.prove(drift, options)
     return replace(
-        drift, candidates=(), culprits=tuple(_counted(product, drift.case, culprit) for culprit in drift.culprits)
+        drift, candidates=(), culprits=tuple(_count_by_hand(product, drift.case, culprit) for culprit in drift.culprits)
     )
 
 
-def _counted(product: Product, case: str, culprit: Culprit) -> Culprit:
+def _count_by_hand(product: Product, case: str, culprit: Culprit) -> Culprit:
     """Add the subject of a commit, and what is counted without the product."""
     subject = git(product.repository, "show", "--no-patch", "--format=%s", culprit.commit).strip()
     if not culprit.is_large:
@@ -142,7 +142,7 @@ def _counted(product: Product, case: str, culprit: Culprit) -> Culprit:
     return replace(culprit, subject=subject, by_hand=ByHand(before, after))
 
 
-def _show(found: History, lines: Sequence[Line]) -> None:
+def _show_history(found: History, lines: Sequence[Line]) -> None:
     counts = found.counts
     print(
         f"{counts.revisions} revisions: {counts.measured} measured, {counts.failed} failed, "
@@ -154,13 +154,13 @@ def _show(found: History, lines: Sequence[Line]) -> None:
         drift = line.stored or line.found
         if drift and (drift.is_large or not line.verdict.holds):
             commits = ", ".join(sorted(commit[:10] for commit in drift.causes))
-            table.add_row(commits, drift.case, _size(line.stored), _size(line.found), line.verdict.value)
+            table.add_row(commits, drift.case, _format_size(line.stored), _format_size(line.found), line.verdict.value)
     Console(markup=False).print(table)
     disagreed = sum(not line.verdict.holds for line in lines)
     print(f"{len(lines)} drifts: {disagreed} disagree." if disagreed else f"{len(lines)} drifts: all agree.")
 
 
-def _size(drift: Drift | None) -> str:
+def _format_size(drift: Drift | None) -> str:
     return f"{drift.before:,} → {drift.after:,}" if drift else "–"
 
 

@@ -39,7 +39,7 @@ def count(workload: Path, repository: Path, commit: str, case: str) -> tuple[int
     case
         The name of the case, as in ``lua[work=tables]``.
     """
-    return _count(workload, case, lambda folder: _export(repository, commit, folder))
+    return _count_build(workload, case, lambda folder: _export_commit(repository, commit, folder))
 
 
 def count_own(workload: Path, case: str) -> tuple[int, ...]:
@@ -50,13 +50,13 @@ def count_own(workload: Path, case: str) -> tuple[int, ...]:
     workload
         The folder of the workload file.
     """
-    return _count(workload, case, lambda folder: shutil.copytree(workload, folder, dirs_exist_ok=True))
+    return _count_build(workload, case, lambda folder: shutil.copytree(workload, folder, dirs_exist_ok=True))
 
 
-def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[int, ...]:
+def _count_build(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[int, ...]:
     """Build what is filled into a folder, and count."""
     document = tomllib.loads((workload / "workload.toml").read_text())
-    parameters = next(point for point in _points(document) if _name(document, point) == case)
+    parameters = next(point for point in _list_points(document) if _format_name(document, point) == case)
     with tempfile.TemporaryDirectory(prefix="findings-") as name, tempfile.TemporaryDirectory() as other:
         folder, shown = Path(name), Path(other, "_" * (_PATH_BYTES - len(other) - 1))
         shutil.copytree(workload, shown)
@@ -68,11 +68,13 @@ def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[i
         # Of a build, these alone are placeholders: a shell's braces stay as they are.
         places = {"{workload}": str(shown), "{home}": str(Path.home())}
         own = document["build"].get("environment", {})
-        build |= {name: _replaced(value, places) for name, value in own.items()}
+        build |= {name: _replace_placeholders(value, places) for name, value in own.items()}
         if "command" in document["build"]:
-            run_command([_replaced(word, places) for word in words_of(document["build"]["command"])], folder, build)
+            run_command(
+                [_replace_placeholders(word, places) for word in words_of(document["build"]["command"])], folder, build
+            )
         settings = document.get("run", {})
-        run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(settings.get("environment", {}), values)}
+        run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_fill_variables(settings.get("environment", {}), values)}
         run |= _ALLOCATORS[settings.get("allocator", "glibc").format_map(values)]
         small_pages = settings.get("huge_pages") == "never"
         if "server" in document:
@@ -83,19 +85,19 @@ def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[i
         return tuple(_count_once(words, folder, run, small_pages=small_pages) for _ in range(RUNS))
 
 
-def _points(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _list_points(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the points of the parameter matrix."""
     matrix = document.get("matrix", {})
     return [dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values())]
 
 
-def _name(document: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+def _format_name(document: Mapping[str, Any], point: Mapping[str, Any]) -> str:
     inner = ",".join(f"{name}={value}" for name, value in sorted(point.items()))
     name = str(document["workload"]["name"])
     return f"{name}[{inner}]" if inner else name
 
 
-def _export(repository: Path, commit: str, folder: Path) -> None:
+def _export_commit(repository: Path, commit: str, folder: Path) -> None:
     # tar, and not Python's tarfile: the Python of Debian 12 has no filter that keeps files inside of the folder.
     with subprocess.Popen(
         ["git", "-C", str(repository), "archive", "--format=tar", commit], stdout=subprocess.PIPE
@@ -105,13 +107,13 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
         raise SystemExit(f"{commit} of {repository} could not be exported")
 
 
-def _replaced(word: str, places: Mapping[str, str]) -> str:
+def _replace_placeholders(word: str, places: Mapping[str, str]) -> str:
     for placeholder, place in places.items():
         word = word.replace(placeholder, place)
     return word
 
 
-def _filled(variables: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+def _fill_variables(variables: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
     return {name: value.format_map(values) for name, value in variables.items()}
 
 

@@ -34,13 +34,13 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
     with connect_to_service(settings) as service, sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page(viewport=_SIZE, color_scheme="light", device_scale_factor=2, timezone_id="UTC")
         for case in chosen:
-            series = max(service.list_series(case=case, metric=METRIC), key=_number)  # of the newest definition
-            page.goto(f"{service.url}/series/{_number(series)}", wait_until="load")
-            _picture(page, folder / f"{file_name(case)}.png")
+            series = max(service.list_series(case=case, metric=METRIC), key=_get_number)  # of the newest definition
+            page.goto(f"{service.url}/series/{_get_number(series)}", wait_until="load")
+            _save_picture(page, folder / f"{file_name(case)}.png")
     return [folder / f"{file_name(case)}.png" for case in chosen]
 
 
-def _picture(page: Page, file: Path) -> None:
+def _save_picture(page: Page, file: Path) -> None:
     chart = page.locator("[data-trend] .canvas")
     chart.wait_for()
     page.wait_for_timeout(800)  # The chart moves into place.
@@ -55,7 +55,7 @@ def _refuse_collisions(cases: Iterable[str]) -> None:
             raise SystemExit(f"{other} and {case} would have one picture, {file_name(case)}.png: rename a value")
 
 
-def _number(series: dict[str, Any]) -> int:
+def _get_number(series: dict[str, Any]) -> int:
     return int(series["id"])
 
 

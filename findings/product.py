@@ -49,7 +49,7 @@ class Product(Struct, frozen=True):
         found = answer["answer"]
         if found["kind"] != "found":
             return replace(drift, not_proven=found["sentence"])
-        return replace(drift, culprits=tuple(_culprit(culprit) for culprit in found["culprits"]))
+        return replace(drift, culprits=tuple(_make_culprit(culprit) for culprit in found["culprits"]))
 
     def counts(self, revisions: Collection[str]) -> Counts:
         """Return how many of some revisions are stored, from the export of all samples."""
@@ -114,10 +114,10 @@ def drifts_of(document: dict[str, Any]) -> tuple[Drift, ...]:
         and not drift["below_floor"]
     ]
     chosen.sort(key=lambda drift: (drift["committed_at"], drift["case"]))
-    return tuple(_drift(drift) for drift in chosen)
+    return tuple(_make_drift(drift) for drift in chosen)
 
 
-def _drift(drift: dict[str, Any]) -> Drift:
+def _make_drift(drift: dict[str, Any]) -> Drift:
     commits = tuple(candidate["commit"] for candidate in drift["candidates"])
     return Drift(
         case=drift["case"],
@@ -134,7 +134,7 @@ def _drift(drift: dict[str, Any]) -> Drift:
     )
 
 
-def _culprit(culprit: dict[str, Any]) -> Culprit:
+def _make_culprit(culprit: dict[str, Any]) -> Culprit:
     proof = culprit["proof"] or {"state": "open", "sentence": "Not measured."}
     return Culprit(
         commit=culprit["commit"],

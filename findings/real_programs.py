@@ -65,10 +65,10 @@ def programs() -> list[str]:
 
 def load(name: str) -> Measured:
     """Return what is stored of a program."""
-    return msgspec.json.decode(_file(name).read_bytes(), type=Measured)
+    return msgspec.json.decode(_get_file(name).read_bytes(), type=Measured)
 
 
-def _file(name: str) -> Path:
+def _get_file(name: str) -> Path:
     return MEASURED / f"{name}.json"
 
 
@@ -81,15 +81,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("program", choices=programs(), metavar="PROGRAM", help=", ".join(programs()))
     parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
     chosen = parser.parse_args(arguments)
-    if not chosen.store and not _file(chosen.program).exists():
+    if not chosen.store and not _get_file(chosen.program).exists():
         parser.error(f"nothing is stored of {chosen.program} to compare with: measure it with --store")
     forget_services()
     found = measure(chosen.program)
-    _show(found)
+    _show_program(found)
     if chosen.store:
         MEASURED.mkdir(exist_ok=True)
         text = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
-        _file(chosen.program).write_bytes(text)
+        _get_file(chosen.program).write_bytes(text)
         return 0
     differences = compare(load(chosen.program), found)
     print("".join(f"{line}\n" for line in differences), end="")
@@ -103,8 +103,8 @@ def compare(stored: Measured, found: Measured) -> list[str]:
     for name, case in after.items():
         if (known := before.get(name)) is None:
             lines.append(f"{name}: not stored")
-        elif _clear(case) - _rules(known) or _clear(known) - _rules(case):
-            lines.append(f"{name}: {_words(case)}; stored is {_words(known)}")
+        elif _list_clear_rules(case) - _list_rules(known) or _list_clear_rules(known) - _list_rules(case):
+            lines.append(f"{name}: {_format_findings(case)}; stored is {_format_findings(known)}")
     return lines
 
 
@@ -115,26 +115,26 @@ def measure(name: str) -> Measured:
     return Measured(
         tuple(
             Case(
-                name=_name(report["case"]),
-                faults=_median(report, "minor-faults"),
-                by_hand=by_hand.count_own(folder, _name(report["case"])),
-                system_percent=round(_median(report, "sys-percent"), 1),
-                seconds=round(_median(report, "elapsed"), 4),
-                findings=_findings(home, folder, _name(report["case"])),
+                name=_format_name(report["case"]),
+                faults=_compute_median(report, "minor-faults"),
+                by_hand=by_hand.count_own(folder, _format_name(report["case"])),
+                system_percent=round(_compute_median(report, "sys-percent"), 1),
+                seconds=round(_compute_median(report, "elapsed"), 4),
+                findings=_list_findings(home, folder, _format_name(report["case"])),
             )
-            for report in _faultwatch(home, "measure", str(folder), "--again")
+            for report in _run_faultwatch(home, "measure", str(folder), "--again")
         )
     )
 
 
-def _findings(home: Path, folder: Path, case: str) -> tuple[Finding, ...]:
-    document = _faultwatch(home, "profile", str(folder), "--case", case, "--no-upload")
+def _list_findings(home: Path, folder: Path, case: str) -> tuple[Finding, ...]:
+    document = _run_faultwatch(home, "profile", str(folder), "--case", case, "--no-upload")
     for remark in document["profile"]["remarks"]:
         print(f"{case}: {remark}")
     return tuple(Finding(finding["rule"], round(finding["price"], 2)) for finding in document["diagnosis"]["findings"])
 
 
-def _faultwatch(home: Path, *words: str) -> Any:
+def _run_faultwatch(home: Path, *words: str) -> Any:
     """Run a command, whose progress is shown, and return what it prints as JSON."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("faultwatch")), *words, "--json"],
@@ -148,29 +148,29 @@ def _faultwatch(home: Path, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _name(case: dict[str, Any]) -> str:
+def _format_name(case: dict[str, Any]) -> str:
     inner = ",".join(f"{name}={value}" for name, value in sorted(case["parameters"].items()))
     return f"{case['workload']}[{inner}]"
 
 
-def _median(report: dict[str, Any], metric: str) -> float:
+def _compute_median(report: dict[str, Any], metric: str) -> float:
     values = [sample["readings"][metric]["value"] for sample in report["samples"]]
     return float(statistics.median(value for value in values if value is not None))
 
 
-def _rules(case: Case) -> set[str]:
+def _list_rules(case: Case) -> set[str]:
     return {finding.rule for finding in case.findings}
 
 
-def _clear(case: Case) -> set[str]:
+def _list_clear_rules(case: Case) -> set[str]:
     return {finding.rule for finding in case.findings if finding.price >= CLEAR}
 
 
-def _words(case: Case) -> str:
+def _format_findings(case: Case) -> str:
     return ", ".join(f"{finding.rule} ({finding.price:.0%})" for finding in case.findings) or "no cause"
 
 
-def _show(found: Measured) -> None:
+def _show_program(found: Measured) -> None:
     table = Table()
     for title in ("case", "minor faults", "by hand", "system time", "time", "cause"):
         table.add_column(title, justify="left" if title in {"case", "cause"} else "right")
@@ -181,7 +181,7 @@ def _show(found: Measured) -> None:
             f"{statistics.median(case.by_hand):,.0f}",
             f"{case.system_percent:.0f} %",
             f"{case.seconds * 1000:,.0f} ms",
-            _words(case),
+            _format_findings(case),
         )
     Console().print(table)
 

@@ -39,7 +39,7 @@ class Led:
         return [culprit.candidates for culprit in self.answer.culprits] if isinstance(self.answer, Found) else []
 
 
-def lead(question: Question, measure: Callable[[str], int | None], slots: int = 1) -> Led:
+def run_search(question: Question, measure: Callable[[str], int | None], slots: int = 1) -> Led:
     """Lead a search to its end."""
     seen: list[Observation] = []
     most = 4 * len(question.commits) + 8
@@ -54,21 +54,21 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
     """Return the figures and the misses."""
     figures: dict[str, object] = {}
     misses: list[str] = []
-    _single(random.Random(seed), figures, misses)
-    _several(random.Random(seed + 1), figures, misses)
-    _jitter(random.Random(seed + 2), figures, misses)
-    _lua(random.Random(seed + 3), figures, misses)
+    _check_single_culprits(random.Random(seed), figures, misses)
+    _check_several_culprits(random.Random(seed + 1), figures, misses)
+    _check_jitter(random.Random(seed + 2), figures, misses)
+    _check_lua(random.Random(seed + 3), figures, misses)
     return figures, misses
 
 
-def _check(condition: bool, miss: str, misses: list[str]) -> None:
+def _note_miss(condition: bool, miss: str, misses: list[str]) -> None:
     if not condition:
         misses.append(miss)
 
 
-def _history(random_: random.Random) -> tuple[History, str, str]:
+def _make_history(random_: random.Random) -> tuple[History, str, str]:
     """Return a history with a range, and with patches before the range that branches may lack."""
-    history = histories.grow(random_, random_.choice([12, 40, 120, 400]))
+    history = histories.grow_history(random_, random_.choice([12, 40, 120, 400]))
     good, bad = histories.ends(random_, history)
     inside = set(history.between(good, bad))
     before = [name for name in history.parents if name not in inside]
@@ -78,11 +78,11 @@ def _history(random_: random.Random) -> tuple[History, str, str]:
     return history, good, bad
 
 
-def _single(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_single_culprits(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     outside = wrong = over = ambiguous = repeated = 0
     ratios: list[float] = []
     for _ in range(HISTORIES):
-        history, good, bad = _history(random_)
+        history, good, bad = _make_history(random_)
         inside = history.between(good, bad)
         culprit = random_.choice(inside)
         history.applies[culprit] = "patch"
@@ -92,7 +92,7 @@ def _single(random_: random.Random, figures: dict[str, object], misses: list[str
             alone = history.contained(bad)
             if other != culprit and alone:
                 history.applies.setdefault(other, "patch")
-        led = lead(Question(good=good, bad=bad, commits=history.nodes(good, bad)), history.level)
+        led = run_search(Question(good=good, bad=bad, commits=history.nodes(good, bad)), history.level)
         appliers = {name for name, patch in history.applies.items() if patch == "patch"}
         outside += not set(led.measured) <= {good, *inside}
         repeated += len(led.measured) - len(set(led.measured))
@@ -111,17 +111,17 @@ def _single(random_: random.Random, figures: dict[str, object], misses: list[str
         "share_of_that_limit_mean_and_most": f"{statistics.fmean(ratios):.2f} {max(ratios):.2f}",
         "culprit_or_merge_of_an_older_branch": ambiguous,
     }
-    _check(not outside, f"{outside} searches measured a commit outside of the range", misses)
-    _check(not wrong, f"{wrong} searches of {HISTORIES} named a wrong culprit", misses)
-    _check(not repeated, f"{repeated} commits were measured twice", misses)
-    _check(not over, f"{over} searches of {HISTORIES} took more than 2 log2 n + 4 measurements", misses)
+    _note_miss(not outside, f"{outside} searches measured a commit outside of the range", misses)
+    _note_miss(not wrong, f"{wrong} searches of {HISTORIES} named a wrong culprit", misses)
+    _note_miss(not repeated, f"{repeated} commits were measured twice", misses)
+    _note_miss(not over, f"{over} searches of {HISTORIES} took more than 2 log2 n + 4 measurements", misses)
 
 
-def _several(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_several_culprits(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     """Search histories with several culprits, some of them reverted, some commits of which cannot be built."""
     searches, innocent, endless, missed = 500, 0, 0, 0
     for _ in range(searches):
-        history, good, bad = _history(random_)
+        history, good, bad = _make_history(random_)
         inside = history.between(good, bad)
         planted = random_.sample(inside, min(len(inside), random_.choice([2, 3])))
         for place, name in enumerate(planted):
@@ -136,7 +136,7 @@ def _several(random_: random.Random, figures: dict[str, object], misses: list[st
         if later and random_.random() < 0.4:
             history.reverts[random_.choice(later)] = history.applies[reverted]
         failing = {name for name in inside if name != bad and random_.random() < random_.choice([0, 0, 0.3])}
-        led = lead(
+        led = run_search(
             Question(good=good, bad=bad, commits=history.nodes(good, bad)),
             lambda name, history=history, failing=failing: None if name in failing else history.level(name),
         )
@@ -146,16 +146,16 @@ def _several(random_: random.Random, figures: dict[str, object], misses: list[st
         explained = isinstance(led.answer, Found) or history.level(good) == history.level(bad)
         missed += not explained
     figures |= {"several_culprits": searches, "several_innocents_named": innocent, "several_without_end": endless}
-    _check(not innocent, f"{innocent} searches for several culprits of {searches} named an innocent commit", misses)
-    _check(not endless and not missed, f"{endless + missed} searches for several culprits gave no answer", misses)
+    _note_miss(not innocent, f"{innocent} searches for several culprits of {searches} named an innocent commit", misses)
+    _note_miss(not endless and not missed, f"{endless + missed} searches for several culprits gave no answer", misses)
 
 
-def _jitter(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_jitter(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     searches, endless, most = 200, 0, 0.0
     for _ in range(searches):
-        history, good, bad = _history(random_)
+        history, good, bad = _make_history(random_)
         noise = random_.choice([1, 3, 50])
-        led = lead(
+        led = run_search(
             Question(good=good, bad=bad, commits=history.nodes(good, bad)),
             lambda name, noise=noise: 1000 + random_.randint(-noise, noise),
         )
@@ -163,20 +163,22 @@ def _jitter(random_: random.Random, figures: dict[str, object], misses: list[str
         endless += isinstance(led.answer, Measure)
         most = max(most, len(led.measured) / (MAX_STEPS * (2 * log2(n) + 4)))
     figures |= {"jitter_without_end": endless, "jitter_most_of_budget": round(most, 2)}
-    _check(not endless and most <= 1, f"{endless} searches of a jittering count did not end within the budget", misses)
+    _note_miss(
+        not endless and most <= 1, f"{endless} searches of a jittering count did not end within the budget", misses
+    )
 
 
-def _lua(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_lua(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     if not (repository := os.environ.get("LUA_REPO")):
         figures["lua"] = "no clone: set LUA_REPO"
         return
-    good, bad, nodes = histories.of_repository(Path(repository), "v5.4.6", "v5.5.0")
+    good, bad, nodes = histories.read_repository(Path(repository), "v5.4.6", "v5.5.0")
     inside = [node.commit for node in nodes]
     merges = [node.commit for node in nodes if len(node.parents) > 1]
     planted = list(dict.fromkeys([*merges, *random_.sample(inside, PLACES)]))
     counts, wrong, ambiguous, outside = [], 0, 0, 0
     for culprit in planted:
-        led = lead(Question(good=good, bad=bad, commits=nodes), _lua_level(nodes, culprit, good, random_))
+        led = run_search(Question(good=good, bad=bad, commits=nodes), _make_lua_levels(nodes, culprit, good, random_))
         counts.append(len(led.measured))
         outside += not set(led.measured) <= {good, *inside}
         wrong += len(led.named) != 1 or culprit not in led.named[0]
@@ -191,11 +193,11 @@ def _lua(random_: random.Random, figures: dict[str, object], misses: list[str]) 
         "several_candidates": ambiguous,
         "left_the_range": outside,
     }
-    _check(max(counts) <= limit, f"Lua: {max(counts)} measurements, over {limit:.1f}", misses)
-    _check(not wrong and not outside, f"Lua: {wrong} wrong answers, {outside} searches left the range", misses)
+    _note_miss(max(counts) <= limit, f"Lua: {max(counts)} measurements, over {limit:.1f}", misses)
+    _note_miss(not wrong and not outside, f"Lua: {wrong} wrong answers, {outside} searches left the range", misses)
 
 
-def _lua_level(nodes: Collection[Node], culprit: str, good: str, random_: random.Random) -> Callable[[str], int]:
+def _make_lua_levels(nodes: Collection[Node], culprit: str, good: str, random_: random.Random) -> Callable[[str], int]:
     """Return the levels with one culprit; branches older than the range lack a change that ``good`` contains."""
     descends: dict[str, bool] = {good: True}
     contains: dict[str, bool] = {good: False}
@@ -206,4 +208,4 @@ def _lua_level(nodes: Collection[Node], culprit: str, good: str, random_: random
     return lambda name: 1000 + 5 * contains[name] - lacking * (not descends[name])
 
 
-__all__ = ["Led", "Refused", "lead", "run"]
+__all__ = ["Led", "Refused", "run", "run_search"]

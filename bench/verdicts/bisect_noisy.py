@@ -38,7 +38,7 @@ class Led:
         return [int(culprit.commit) for culprit in self.answer.culprits] if isinstance(self.answer, Found) else []
 
 
-def lead(commits: int, measure: Callable[[int, int], float]) -> Led:
+def run_search(commits: int, measure: Callable[[int, int], float]) -> Led:
     """Lead a search to its end; ``measure(place, time)`` measures a commit."""
     nodes = tuple(Node(commit=str(place), parents=(str(place - 1),)) for place in range(1, commits + 1))
     question = Question(good="0", bad=str(commits), commits=nodes, exact=False)
@@ -55,16 +55,16 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
     """Return the figures and the misses."""
     figures: dict[str, object] = {}
     misses: list[str] = []
-    _drifting(random.Random(seed), figures, misses)
-    _tails(random.Random(seed + 1), figures, misses)
-    _equal(random.Random(seed + 2), figures, misses)
-    _model_wrong(random.Random(seed + 3), figures, misses)
-    _settings(random.Random(seed + 4), figures, misses)
-    _modes(random.Random(seed + 5), figures, misses)
+    _check_drifting_host(random.Random(seed), figures, misses)
+    _check_heavy_tails(random.Random(seed + 1), figures, misses)
+    _check_equal_steps(random.Random(seed + 2), figures, misses)
+    _check_wrong_models(random.Random(seed + 3), figures, misses)
+    _check_settings(random.Random(seed + 4), figures, misses)
+    _check_modes(random.Random(seed + 5), figures, misses)
     return figures, misses
 
 
-def _drift(random_: random.Random) -> Callable[[int], float]:
+def _make_drift(random_: random.Random) -> Callable[[int], float]:
     """Return a drift of a host, in units of the noise, by the number of the run."""
     kind = random_.choice(["line", "walk", "wave", "jump"])
     if kind == "line":
@@ -82,12 +82,12 @@ def _drift(random_: random.Random) -> Callable[[int], float]:
     return walk.__getitem__
 
 
-def _drifting(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_drifting_host(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     wrong = right = 0
     counts = []
     for _ in range(DRIFTING):
-        culprit, drift, step = random_.randint(1, COMMITS), _drift(random_), random_.choice([1.5, 2, 3, 5])
-        led = lead(
+        culprit, drift, step = random_.randint(1, COMMITS), _make_drift(random_), random_.choice([1.5, 2, 3, 5])
+        led = run_search(
             COMMITS,
             lambda place, time, culprit=culprit, drift=drift, step=step: (
                 step * (place >= culprit) + drift(time) + random_.gauss(0, 1)
@@ -102,11 +102,11 @@ def _drifting(random_: random.Random, figures: dict[str, object], misses: list[s
         misses.append(f"{wrong} of {DRIFTING} searches on drifting hosts named a wrong commit at 0.997")
 
 
-def _tails(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_heavy_tails(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     wrong = right = 0
     for _ in range(TAILS):
         culprit = random_.randint(1, COMMITS)
-        led = lead(
+        led = run_search(
             COMMITS,
             lambda place, _time, culprit=culprit: (
                 4 * (place >= culprit) + random_.gauss(0, 1) / math.sqrt(random_.gammavariate(1.5, 1) / 1.5)
@@ -119,13 +119,13 @@ def _tails(random_: random.Random, figures: dict[str, object], misses: list[str]
         misses.append(f"{wrong} of {TAILS} searches with heavy tails named a wrong commit")
 
 
-def _equal(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_equal_steps(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     for commits, step in ((COMMITS, 3), (32, 2)):
         both = wrong = 0
         counts = []
         for _ in range(EQUAL):
             pair = sorted(random_.sample(range(1, commits + 1), 2))
-            led = lead(
+            led = run_search(
                 commits,
                 lambda place, _time, pair=pair, step=step: (
                     step * sum(place >= culprit for culprit in pair) + random_.gauss(0, 1)
@@ -141,12 +141,12 @@ def _equal(random_: random.Random, figures: dict[str, object], misses: list[str]
             misses.append(f"both of two equal culprits of {step} sigma were named in {both} of {EQUAL} searches")
 
 
-def _modes(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_modes(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     for name, step in (("modes_16_apart_step_16", 16), ("modes_16_apart_step_8", 8)):
         right = wrong = refused = 0
         for _ in range(MODES):
             culprit = random_.randint(1, COMMITS)
-            led = lead(
+            led = run_search(
                 COMMITS,
                 lambda place, _time, culprit=culprit, step=step: (
                     step * (place >= culprit) + 16 * (random_.random() < 0.3)
@@ -160,21 +160,21 @@ def _modes(random_: random.Random, figures: dict[str, object], misses: list[str]
             misses.append(f"{refused} of {MODES} searches in two modes, {name}, were refused")
 
 
-def _model_wrong(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_wrong_models(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     endless = 0
     for number in range(MODEL_WRONG):
         commits = 20
         own = [random_.gauss(0, 2) for _ in range(commits + 1)]
         slope = random_.uniform(0.05, 0.5)
         level = (lambda place, own=own: own[place]) if number % 2 else (lambda place, slope=slope: slope * place)
-        led = lead(commits, lambda place, _time, level=level: level(place) + random_.gauss(0, 1))
+        led = run_search(commits, lambda place, _time, level=level: level(place) + random_.gauss(0, 1))
         endless += isinstance(led.answer, Measure)
     figures |= {"wrong_models": MODEL_WRONG, "wrong_models_without_end": endless}
     if endless:
         misses.append(f"{endless} of {MODEL_WRONG} searches whose model was wrong did not end")
 
 
-def _settings(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _check_settings(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     innocent = undecided = endless = 0
     for _ in range(SETTINGS):
         guilty = frozenset(random_.sample(NAMES, random_.randint(1, 3)))

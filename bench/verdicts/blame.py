@@ -23,7 +23,7 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
     random_ = random.Random(seed)
     wrong = model_wrong = pairs = several = unknown = 0
     for number in range(HISTORIES):
-        history = histories.grow(random_, random_.choice([12, 40, 120, 400]))
+        history = histories.grow_history(random_, random_.choice([12, 40, 120, 400]))
         names = list(history.parents)
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
             git = histories.GitHistory(Path(folder), history) if number < REAL else None

@@ -28,12 +28,12 @@ def run(seed: int) -> tuple[Mapping[str, object], list[str]]:
     # Below the working directory: a cold page cache needs a file system on storage, which /tmp is not everywhere.
     with tempfile.TemporaryDirectory(prefix=".diagnosis-", dir=Path.cwd()) as scratch:
         yard = Yard(Path(scratch), prepare_workbench(load_settings()).bench)
-        figures, misses = _mutations(yard, seed)
-        of_programs, more = _programs(yard, seed)
+        figures, misses = _check_mutations(yard, seed)
+        of_programs, more = _check_programs(yard, seed)
     return {**figures, **of_programs}, misses + more
 
 
-def _mutations(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
+def _check_mutations(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
     wrong, failed = [], []
     drawn = draw_mutations(seed)
     for mutation in drawn:
@@ -56,7 +56,7 @@ def _mutations(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
     return figures, [short] if right < LEAST_RIGHT else []
 
 
-def _programs(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
+def _check_programs(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
     named, wrong, failed = [], [], []
     folder = yard.scratch / "inputs"
     folder.mkdir()

@@ -32,7 +32,7 @@ Draw = Callable[[random.Random], float]
 Draws = Mapping[str, Draw]
 
 
-def _student(chance: random.Random) -> float:
+def _draw_student_t(chance: random.Random) -> float:
     """Return a draw of Student's t with two degrees of freedom: its variance is infinite."""
     return chance.gauss(0, 1) / math.sqrt(chance.expovariate(1))
 
@@ -42,7 +42,7 @@ NOISES: dict[str, Draw] = {
     "two modes, 50 %": lambda chance: 0.1 * (chance.random() < 0.5) + chance.gauss(0, 0.005),
     "jitter": lambda chance: 0.02 * chance.choice((-1, 0, 1)),
     "Gaussian": lambda chance: chance.gauss(0, 0.05),
-    "heavy tails": lambda chance: 0.03 * _student(chance),
+    "heavy tails": lambda chance: 0.03 * _draw_student_t(chance),
     "outliers, 5 %": lambda chance: chance.gauss(0, 0.01) + (chance.random() < 0.05),
 }
 """What is added to a level of 1."""
@@ -53,17 +53,17 @@ COUNTS: dict[str, Draw] = {
     "two modes, 80 %": lambda chance: FAULTS + 1000 * (chance.random() < 0.8),
     "jitter of 1": lambda chance: FAULTS + chance.choice((-1, 0, 1)),
     "Gaussian": lambda chance: FAULTS + round(chance.gauss(0, 50)),
-    "heavy tails": lambda chance: FAULTS + round(20 * _student(chance)),
+    "heavy tails": lambda chance: FAULTS + round(20 * _draw_student_t(chance)),
     "outliers, 5 %": lambda chance: FAULTS + (chance.random() < 0.05) * chance.randrange(1, 60),
 }
 
 
-def exact(chance: random.Random) -> float:
+def draw_exact(chance: random.Random) -> float:
     """Return the count of a program that repeats it."""
     return FAULTS
 
 
-def elapsed(noise: Draw, factor: float = 1.0) -> Draw:
+def make_elapsed_law(noise: Draw, factor: float = 1.0) -> Draw:
     """Return how long a program takes."""
     return lambda chance: SECONDS * factor * max(0.01, 1 + noise(chance))
 
@@ -103,7 +103,9 @@ class DrawnTrial:
         )
 
 
-def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, cases: int = 1) -> GateOutcome:
+def judge_pull_request(
+    base: Draws, head: Draws, judging: Judging, chance: random.Random, cases: int = 1
+) -> GateOutcome:
     """Send a pull request through the gate."""
     commits = "a" * 40, "b" * 40
     measured = []
@@ -129,7 +131,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
     return judge_gate(GateReport(base=commits[0], head=commits[1], cases=tuple(measured)))
 
 
-def headline(outcome: GateOutcome) -> str:
+def read_headline(outcome: GateOutcome) -> str:
     """Return the first line of the comment."""
     return gate_verdict_text.describe_gate_verdict(outcome, str)
 
@@ -158,24 +160,28 @@ class Tally:
 def run(seed: int) -> tuple[dict[str, object], list[str]]:
     """Measure all of it; return the figures and the misses."""
     chance, tally = random.Random(seed), Tally()
-    _unchanged(chance, tally)
-    _many_cases(chance, tally)
-    _changed(chance, tally)
-    _budgets(chance, tally)
-    _stored(chance, tally)
+    _check_unchanged(chance, tally)
+    _check_many_cases(chance, tally)
+    _check_changed(chance, tally)
+    _check_budgets(chance, tally)
+    _check_stored_runs(chance, tally)
     return tally.figures, tally.misses
 
 
-def _unchanged(chance: random.Random, tally: Tally) -> None:
+def _check_unchanged(chance: random.Random, tally: Tally) -> None:
     judging = Judging(judge=("elapsed",))
-    programs = {f"elapsed: {name}": {"minor-faults": exact, "elapsed": elapsed(law)} for name, law in NOISES.items()}
+    programs = {
+        f"elapsed: {name}": {"minor-faults": draw_exact, "elapsed": make_elapsed_law(law)}
+        for name, law in NOISES.items()
+    }
     programs |= {
-        f"faults: {name}": {"minor-faults": law, "elapsed": elapsed(NOISES["Gaussian"])} for name, law in COUNTS.items()
+        f"faults: {name}": {"minor-faults": law, "elapsed": make_elapsed_law(NOISES["Gaussian"])}
+        for name, law in COUNTS.items()
     }
     for name, program in programs.items():
-        outcomes = [gate(program, program, judging, chance) for _ in range(UNCHANGED)]
+        outcomes = [judge_pull_request(program, program, judging, chance) for _ in range(UNCHANGED)]
         flagged = sum(any(outcome.list_changed_metrics()) for outcome in outcomes)
-        calm = sum("no change in faults" in headline(outcome).lower() for outcome in outcomes)
+        calm = sum("no change in faults" in read_headline(outcome).lower() for outcome in outcomes)
         tally.at_most(f"unchanged, {name}: flagged", flagged, 0, UNCHANGED)
         tally.at_least(f"unchanged, {name}: no change in faults", calm, 0.95 * UNCHANGED, UNCHANGED)
         tally.figures[f"unchanged, {name}: median pairs"] = compute_median(
@@ -183,47 +189,53 @@ def _unchanged(chance: random.Random, tally: Tally) -> None:
         )
 
 
-def _many_cases(chance: random.Random, tally: Tally) -> None:
+def _check_many_cases(chance: random.Random, tally: Tally) -> None:
     program = {
         "minor-faults": COUNTS["two modes, 30 %"],
         "major-faults": lambda _: 0,
-        "elapsed": elapsed(NOISES["outliers, 5 %"]),
+        "elapsed": make_elapsed_law(NOISES["outliers, 5 %"]),
     }
-    outcomes = [gate(program, program, Judging(judge=("elapsed",)), chance, cases=10) for _ in range(UNCHANGED // 4)]
+    outcomes = [
+        judge_pull_request(program, program, Judging(judge=("elapsed",)), chance, cases=10)
+        for _ in range(UNCHANGED // 4)
+    ]
     flagged = sum(any(outcome.list_changed_metrics()) for outcome in outcomes)
     tally.at_most("unchanged, ten cases of three metrics: flagged", flagged, 0, len(outcomes))
 
 
-def _changed(chance: random.Random, tally: Tally) -> None:
-    def faults(law: Draw, times: int) -> list[tuple[GateOutcome, MetricVerdict]]:
-        outcomes = [gate({"minor-faults": exact}, {"minor-faults": law}, Judging(), chance) for _ in range(times)]
+def _check_changed(chance: random.Random, tally: Tally) -> None:
+    def judge_faults(law: Draw, times: int) -> list[tuple[GateOutcome, MetricVerdict]]:
+        outcomes = [
+            judge_pull_request({"minor-faults": draw_exact}, {"minor-faults": law}, Judging(), chance)
+            for _ in range(times)
+        ]
         return [(outcome, outcome.metrics[0].metric_verdict) for outcome in outcomes]
 
-    sometimes = faults(lambda chance: FAULTS + 1000 * (chance.random() < 0.4), INTERMITTENT)
+    sometimes = judge_faults(lambda chance: FAULTS + 1000 * (chance.random() < 0.4), INTERMITTENT)
     same = sum(verdict.verdict is Verdict.SAME for _, verdict in sometimes)
     named = sum(verdict.changed_pairs is not None and verdict.change == 1000 for _, verdict in sometimes)
     tally.at_most("+1,000 in 40 % of executions: same", same, 0, INTERMITTENT)
     tally.at_least("+1,000 in 40 % of executions: called intermittent", named, 0.95 * INTERMITTENT, INTERMITTENT)
-    more = faults(lambda _: FAULTS + 1, ONE_MORE)
+    more = judge_faults(lambda _: FAULTS + 1, ONE_MORE)
     found = sum(outcome.verdict is GateVerdict.REGRESSED and verdict.change == 1 for outcome, verdict in more)
     tally.at_least("+1 in an exact count: flagged", found, ONE_MORE, ONE_MORE)
 
 
-def _budgets(chance: random.Random, tally: Tally) -> None:
+def _check_budgets(chance: random.Random, tally: Tally) -> None:
     judging = Judging(judge=("throughput",), budgets={"throughput": "5 %"})
 
-    def failed(factor: float) -> int:
+    def count_failed(factor: float) -> int:
         sides = [
-            {"minor-faults": exact, "throughput": elapsed(lambda chance: chance.gauss(0, 0.03), side)}
+            {"minor-faults": draw_exact, "throughput": make_elapsed_law(lambda chance: chance.gauss(0, 0.03), side)}
             for side in (1.0, factor)
         ]
-        return sum(not gate(sides[0], sides[1], judging, chance).passed for _ in range(BUDGETED))
+        return sum(not judge_pull_request(sides[0], sides[1], judging, chance).passed for _ in range(BUDGETED))
 
-    tally.at_most("throughput -4 %, budget 5 %: failed", failed(0.96), 0.01 * BUDGETED, BUDGETED)
-    tally.at_least("throughput -8 %, budget 5 %: failed", failed(0.92), 0.95 * BUDGETED, BUDGETED)
+    tally.at_most("throughput -4 %, budget 5 %: failed", count_failed(0.96), 0.01 * BUDGETED, BUDGETED)
+    tally.at_least("throughput -8 %, budget 5 %: failed", count_failed(0.92), 0.95 * BUDGETED, BUDGETED)
 
 
-def _stored(chance: random.Random, tally: Tally) -> None:
+def _check_stored_runs(chance: random.Random, tally: Tally) -> None:
     """Compare two single runs whose sessions differ by some 3 %, though nothing changed."""
     changed = 0
     for _ in range(STORED):
@@ -231,7 +243,7 @@ def _stored(chance: random.Random, tally: Tally) -> None:
         for number in (1, 2):
             session = 1 + chance.gauss(0, 0.03)
             values = tuple(session * chance.gauss(1, 0.002) for _ in range(40))
-            sides.append(_run(number))
+            sides.append(_make_run(number))
             readings[number] = {
                 "elapsed": compare_stored_runs.SideReadings(values, len(values), compute_median(values), True, 1)
             }
@@ -240,7 +252,7 @@ def _stored(chance: random.Random, tally: Tally) -> None:
     tally.at_most("stored, sessions differ by 3 %: changed", changed, 0, STORED)
 
 
-def _run(number: int) -> ComparableRun:
+def _make_run(number: int) -> ComparableRun:
     return ComparableRun(
         *(uuid.uuid4(), number, "bench", "bench", "k", "bench", "e", f"{number:040x}", "title", number, AT)
     )

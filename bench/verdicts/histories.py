@@ -51,7 +51,7 @@ class History:
         return 1000 + sum(self.sizes[patch] for patch in held)
 
 
-def grow(random_: random.Random, commits: int) -> History:
+def grow_history(random_: random.Random, commits: int) -> History:
     """Return a history with short and long branches, merges of up to three, and criss-cross merges."""
     history = History({"c0": ()})
     heads = ["c0"]
@@ -124,7 +124,7 @@ class GitHistory:
         return done.stdout
 
 
-def of_repository(repository: Path, old: str, new: str) -> tuple[str, str, tuple[Node, ...]]:
+def read_repository(repository: Path, old: str, new: str) -> tuple[str, str, tuple[Node, ...]]:
     """Return the ends of a range of a real repository as hashes, and its commits."""
 
     def git(*arguments: str) -> str:
@@ -138,7 +138,9 @@ def of_repository(repository: Path, old: str, new: str) -> tuple[str, str, tuple
     return good, bad, nodes
 
 
-def levels(nodes: Sequence[Node], steps: Mapping[str, int], older: Mapping[str, int] | None = None) -> dict[str, int]:
+def compute_levels(
+    nodes: Sequence[Node], steps: Mapping[str, int], older: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Return what each commit of a range measures if some of them move the metric.
 
     Parameters
@@ -155,6 +157,6 @@ def levels(nodes: Sequence[Node], steps: Mapping[str, int], older: Mapping[str, 
     return found | dict(older or {})
 
 
-def shuffled(random_: random.Random, things: Iterable[str]) -> list[str]:
+def shuffle_items(random_: random.Random, things: Iterable[str]) -> list[str]:
     """Return things in another order."""
     return random_.sample(found := list(things), len(found))

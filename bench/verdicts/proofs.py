@@ -34,11 +34,11 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 ERROR = FALSE_ALARM_PROBABILITY / 2
 
 
-def _walk(rng: Rng, n: int, step: float) -> np.ndarray:
+def _draw_walk(rng: Rng, n: int, step: float) -> np.ndarray:
     return LEVEL + np.cumsum(rng.normal(0, step, n)) + rng.normal(0, 10, n)
 
 
-def _follow(rng: Rng, n: int, rho: float) -> np.ndarray:
+def _draw_autoregression(rng: Rng, n: int, rho: float) -> np.ndarray:
     noise = rng.normal(0, 10, n)
     for i in range(1, n):
         noise[i] += rho * noise[i - 1]
@@ -57,9 +57,9 @@ LAWS: dict[str, Law] = {
     "modes 50/50": lambda rng, n: LEVEL + 64 * (rng.random(n) < 0.5),
     "modes 95/5": lambda rng, n: LEVEL + 64 * (rng.random(n) < 0.05),
     "outliers, 5 %": lambda rng, n: LEVEL + (rng.random(n) < 0.05) * rng.integers(-500, 500, n),
-    "autoregression, .5": lambda rng, n: _follow(rng, n, 0.5),
-    "autoregression, .98": lambda rng, n: _follow(rng, n, 0.98),
-    "a host that wanders": lambda rng, n: _walk(rng, n, 2.0),
+    "autoregression, .5": lambda rng, n: _draw_autoregression(rng, n, 0.5),
+    "autoregression, .98": lambda rng, n: _draw_autoregression(rng, n, 0.98),
+    "a host that wanders": lambda rng, n: _draw_walk(rng, n, 2.0),
 }
 
 
@@ -73,7 +73,7 @@ def _is_proven(base: np.ndarray, head: np.ndarray, every: int = 1) -> bool:
     return False
 
 
-def _interleave(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _deal_runs(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Deal the executions of a session out to base and head in the order A B B A."""
     order = np.arange(len(runs)) % 4
     return runs[(order == 0) | (order == 3)], runs[(order == 1) | (order == 2)]
@@ -81,12 +81,12 @@ def _interleave(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _count_errors(rng: Rng) -> dict[str, int]:
     return {
-        name: sum(_is_proven(*_interleave(law(rng, 2 * MAX_PAIRS))) for _ in range(NOMINATIONS))
+        name: sum(_is_proven(*_deal_runs(law(rng, 2 * MAX_PAIRS))) for _ in range(NOMINATIONS))
         for name, law in LAWS.items()
     }
 
 
-def _share_proven(rng: Rng, sigma: float) -> float:
+def _measure_proven_share(rng: Rng, sigma: float) -> float:
     proven = 0
     for _ in range(SHIFTED):
         base, head = rng.normal(LEVEL, 50, MAX_PAIRS), rng.normal(LEVEL + 50 * sigma, 50, MAX_PAIRS)
@@ -94,7 +94,7 @@ def _share_proven(rng: Rng, sigma: float) -> float:
     return proven / SHIFTED
 
 
-def _nominated(rng: Rng, length: int, sigma: float) -> float:
+def _measure_nominated_share(rng: Rng, length: int, sigma: float) -> float:
     """Return in which share of noisy series a shift in the middle is nominated, at its place or as a drift there."""
     seen = 0
     for _ in range(SHIFTED):
@@ -150,15 +150,17 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
     figures["unchanged, proven of all laws together"] = together
     if together > most:
         misses.append(f"{together} of {NOMINATIONS * len(LAWS)} unchanged nominations proven, at most {most}")
-    share = _share_proven(rng, 1.0)
+    share = _measure_proven_share(rng, 1.0)
     figures[f"proven within {MAX_PAIRS} pairs at 1 sigma"] = share
     if share < 0.95:
         misses.append(f"proven at 1 sigma: {share}, at least 0.95")
     for sigma, least in ((1.0, 0.9), (1.5, 0.98), (2.0, 1.0), (3.0, 1.0)):
-        figures[f"nominated at {sigma:g} sigma, 40 + 40"] = found = _nominated(rng, 40, sigma)
+        figures[f"nominated at {sigma:g} sigma, 40 + 40"] = found = _measure_nominated_share(rng, 40, sigma)
         if found < least:
             misses.append(f"nominated at {sigma:g} sigma, 40 + 40: {found}, at least {least}")
-    figures["nominated: a doubled count, two runs on each side"] = doubled = _nominated(rng, 2, LEVEL / 100)
+    figures["nominated: a doubled count, two runs on each side"] = doubled = _measure_nominated_share(
+        rng, 2, LEVEL / 100
+    )
     if doubled < 1.0:
         misses.append(f"a doubled count is nominated in {doubled} of the series of two and two runs")
     nominated, proven = _prove_unchanged(rng)

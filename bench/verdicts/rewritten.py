@@ -64,7 +64,7 @@ class Subject:
         ]
 
 
-def _rewrite(chance: random.Random, subject: Subject, main: list[str], branch: list[str]) -> list[str]:
+def _rewrite_branch(chance: random.Random, subject: Subject, main: list[str], branch: list[str]) -> list[str]:
     """Return the commits of the branch after one way of rewriting it."""
     effects = [subject.effects[commit] for commit in branch]
     base = subject.parents[branch[0]][0]
@@ -87,7 +87,7 @@ def _rewrite(chance: random.Random, subject: Subject, main: list[str], branch: l
     return rewritten
 
 
-def _draw(chance: random.Random) -> list[str]:
+def _check_drawn_branch(chance: random.Random) -> list[str]:
     """Return what is wrong with the drifts of one branch that is rewritten."""
     subject = Subject()
     main = [subject.commit(0)]
@@ -100,7 +100,7 @@ def _draw(chance: random.Random) -> list[str]:
         branch.append(subject.commit(400 if number == moving else 0, branch[-1]))
     subject.measure(main + branch)
     for _ in range(chance.randrange(1, 4)):
-        branch = _rewrite(chance, subject, main, branch)
+        branch = _rewrite_branch(chance, subject, main, branch)
         subject.measure(main + branch)
     tips = {main[-1], branch[-1]}
     if chance.random() < 0.3:
@@ -132,6 +132,6 @@ def _draw(chance: random.Random) -> list[str]:
 def run(seed: int) -> tuple[dict[str, object], list[str]]:
     """Return the figures and the misses."""
     chance = random.Random(seed)
-    wrong = [problem for _ in range(REWRITINGS) for problem in _draw(chance)]
+    wrong = [problem for _ in range(REWRITINGS) for problem in _check_drawn_branch(chance)]
     figures: dict[str, object] = {"rewritten branches": REWRITINGS, "wrong": len(wrong), "for example": wrong[:3]}
     return figures, [f"{len(wrong)} of {REWRITINGS} rewritten branches: {wrong[0]}"] if wrong else []

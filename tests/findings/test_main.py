@@ -75,19 +75,19 @@ def test_what_is_stored_is_found_again(
 
     capsys.readouterr()
     repeated: list[stored.History] = []
-    measure = findings.__main__._measure
+    measure = findings.__main__._measure_history
 
     def keep_measured(*arguments: Any) -> stored.History:
         repeated.append(measure(*arguments))
         return repeated[-1]
 
-    monkeypatch.setattr(findings.__main__, "_measure", keep_measured)
+    monkeypatch.setattr(findings.__main__, "_measure_history", keep_measured)
     assert project() == 0
     assert (tmp_path / "build" / "findings" / "pages" / "charts" / "pages.png").exists()
     assert "1 drifts: all agree." in capsys.readouterr().out
 
     # The same measurement disagrees with another stored one.
-    monkeypatch.setattr(findings.__main__, "_measure", lambda *_: repeated[-1])
+    monkeypatch.setattr(findings.__main__, "_measure_history", lambda *_: repeated[-1])
     monkeypatch.setattr(pictures, "save", lambda *_: [])
     stored.save("pages", replace(history, drifts=(replace(drift, after=drift.after + 1),)))
     assert project() == 1

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from bench.verdicts.histories import GitHistory, grow
+from bench.verdicts.histories import GitHistory, grow_history
 from service.rules.series.candidate_commits import are_all_known, collect_history, find_descent, list_commits_between
 from service.text.cause_text import name_candidates
 
 
 def test_the_candidates_are_what_git_lists(tmp_path):
     random_ = random.Random(5)
-    history = grow(random_, 60)
+    history = grow_history(random_, 60)
     git = GitHistory(tmp_path, history)
     names = list(history.parents)
     for _ in range(20):
