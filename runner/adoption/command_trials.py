@@ -81,6 +81,7 @@ from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabil
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
 from runner.adoption.tried_command import LONG_CPU_SECONDS, TriedCommand
+from runner.adoption.usage_arguments import list_usage_arguments, list_usage_runs
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.environment.needed_libraries import list_needed_libraries
@@ -394,6 +395,11 @@ class FirstMeasurement:
                 yield from list_subcommand_runs(start_command, help_text, file_runs)
                 examples = list_help_commands(self.sources, program, help_text)
                 yield from (propose_documented_command(start_command, example) for example in examples)
+                usage = help_text
+                if not list_usage_arguments(help_text):
+                    bare = self._make_workload(proposal, replace(run, command=start_command), TRIAL_SECONDS)
+                    usage = self._execute_command(bare, tree, _QUICK_TIMEOUT_SECONDS).output
+                yield from list_usage_runs(start_command, usage, file_runs)
             yield run
 
     def _find_heaviest_input(

@@ -753,11 +753,19 @@ def test_the_examples_in_the_help_of_a_program_are_tried_where_it_refuses_each_f
 ) -> None:
     monkeypatch.setattr(command_trials, "list_subcommand_runs", lambda *_: [])
     runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
-    help_text = "x packs files.\n   -i <file>\nEG. x -c -i foo.txt -o none -b 4m\n"
+    help_text = "x packs files.\nEG. x -c -i foo.txt -o none -b 4m\n"
     assert try_file_runs({}, monkeypatch, *runs, help_text=help_text)[-2:] == [FROM_INPUT, "./x --help"]
     monkeypatch.setattr(FirstMeasurement, "sources", listing({"LICENSE": ""}), raising=False)
     tried = try_file_runs({}, monkeypatch, *runs, help_text=help_text)
     assert "./x -c -i LICENSE -o none -b 4m" in tried
+
+
+def test_the_arguments_of_its_usage_are_tried_where_a_program_refuses_each_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
+    works = {"./x -c -i t/a": TriedCommand(WITH_FILE, (9, 9))}
+    assert "./x -c -i t/a" in try_file_runs(works, monkeypatch, *runs, help_text="usage: x -c -i FILE\n")
 
 
 def test_a_program_that_does_not_open_its_file_gets_it_as_its_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
