@@ -44,6 +44,7 @@ from runner.adoption.larger_folder import (
     starts_in_folder,
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
+from runner.adoption.larger_sizes import increase_sizes
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
 from runner.adoption.needless_commands import (
     fails_slowly,
@@ -504,12 +505,16 @@ class FirstMeasurement:
         return self._try_other_length(proposal, tried_command, tree)
 
     def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
+        """Try a command that takes too long with an option for less work, and one that hardly works with more work.
+
+        More work are larger sizes in the command, and more rounds of a benchmark.
+        """
         run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.work_seconds > MAX_SECONDS
         if takes_too_long and not (run.file or run.is_test or run.is_server):
             return self._try_shorter_run(proposal, tried_command, tree)
-        return self._try_more_rounds(proposal, tried_command, tree)
+        larger_result = increase_sizes(tried_command, lambda run: self._try_run(proposal, run, tree))
+        return self._try_more_rounds(proposal, larger_result, tree)
 
     def _try_in_own_folder(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a program in its own folder if it says that it cannot open one of the project's files there.

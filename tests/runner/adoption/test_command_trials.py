@@ -93,6 +93,17 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     assert steady.run.environment == chosen
 
 
+def test_the_count_of_a_go_program_with_random_keys_is_taken_with_a_fixed_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        return TriedCommand(run, (800,) * 3 if run.environment.get("GODEBUG") == "randautoseed=0" else (900, 950, 990))
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    random_keys = TriedCommand(RunProposal("bin/benchmarks"), (900, 950, 990))
+    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), random_keys, Path())
+    assert steady.faults == (800,) * 3
+
+
 @pytest.mark.parametrize(
     ("without", "with_variables", "is_kept"),
     [
@@ -983,6 +994,14 @@ def test_a_benchmark_that_hardly_computes_is_tried_with_more_rounds(
         for number, duration in zip((10, 1000, 100_000), seconds, strict=True)
     }
     assert try_file_runs(outcomes, monkeypatch, RunProposal(command.format(10))) == [command.format(rounds)]
+
+
+def test_a_command_with_small_sizes_is_tried_with_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes: dict[str, TriedCommand | None] = {
+        command: TriedCommand(RunProposal(command), (faults,) * 3, seconds=0.01)
+        for command, faults in (("./bfs -g 10", 300), ("./bfs -g 12", 700), ("./bfs -g 14", 9000))
+    }
+    assert try_file_runs(outcomes, monkeypatch, RunProposal("./bfs -g 10")) == ["./bfs -g 14"]
 
 
 @pytest.mark.parametrize("target", ["missing", "/dev/zero"])
