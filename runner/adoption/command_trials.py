@@ -34,7 +34,7 @@ from runner.adoption.command_choice import (
 )
 from runner.adoption.documented_commands import list_help_commands
 from runner.adoption.exit_status import accept_result_status, contains_most_words
-from runner.adoption.help_options import list_shorter_options, list_single_thread_options
+from runner.adoption.help_options import list_scanned_options, list_shorter_options, list_single_thread_options
 from runner.adoption.input_files import find_input_folder, list_inputs, list_similar_inputs, list_stand_ins
 from runner.adoption.larger_folder import (
     choose_folder,
@@ -606,7 +606,7 @@ class FirstMeasurement:
         return best_result
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that took long with an option of its help by which it computes less.
+        """Try a command that took long with an option of its help, or of its own, by which it computes less.
 
         Return the given result if no such command works.
         """
@@ -618,7 +618,7 @@ class FirstMeasurement:
             options = list_shorter_options(answer.output)
             if options:
                 break
-        for option in options:
+        for option in options or list_scanned_options(_read_bytes(tree / get_program(run))):
             shorter_run = self._try_run(
                 proposal, replace(run, command=_add_argument(run.command, option), may_do_nothing=False), tree
             )
@@ -1052,12 +1052,17 @@ def _find_library_folder(tree: Path, library: str) -> str:
     return next(filter(is_plain_path, folders), "")
 
 
+def _read_bytes(file: Path) -> bytes:
+    """Return the content of a file; empty if it is no regular file, as a link to a device, or cannot be read."""
+    try:
+        return read_regular(file, _MAX_INPUT_BYTES)
+    except OSError:
+        return b""
+
+
 def _read_text(file: Path) -> str:
     """Return the text of an input; empty if it is no regular file, as a link to a device, or cannot be read."""
-    try:
-        return read_regular(file, _MAX_INPUT_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
+    return _read_bytes(file).decode(errors="replace")
 
 
 def _uses_mpi(program: Path) -> bool:

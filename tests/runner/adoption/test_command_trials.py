@@ -465,6 +465,23 @@ def test_a_program_that_takes_too_long_computes_fewer_steps_in_any_folder(
     assert result.run.command == shorter
 
 
+def test_a_program_without_a_help_that_takes_too_long_gets_an_option_that_it_scans(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        is_short = run.command.endswith("--num=10000")
+        return TriedCommand(run, (900, 900) if is_short else (), timed_out=not is_short, seconds=0.5)
+
+    (tmp_path / "db_bench").write_bytes(b"\x7fELF\0--num=%d%c\0--cache_size=%d\0")
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(1, "bad flag", "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    (result,) = first.try_runs(BuildProposal("Make", "make"), [RunProposal("./db_bench")], tmp_path, lambda _: None)
+    assert result.run.command == "./db_bench --num=10000"
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)
