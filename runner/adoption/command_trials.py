@@ -125,9 +125,12 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 """How many last lines of a build's log are shown, and how many characters of each."""
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
-_MAX_QUICK_SECONDS, _QUICK_TIMEOUT_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 2, 10.0
-"""In seconds. If a program takes at most the first time with its inputs, it is executed once with each similar file, to
-find the one that causes the most faults. Each execution may take the second time, and the whole search the third."""
+_MAX_QUICK_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 20.0
+"""In seconds. If a program takes at most the first time with one of its inputs, it is executed once with each similar
+file, to find the one that causes the most faults. No execution is started after the second time."""
+_QUICK_TIMEOUT_SECONDS = 6
+"""The time limit of a single execution that has to be quick: three times :data:`SLOW_SECONDS`, because the load of the
+host may prolong it."""
 _UNSTARTED_STATUS = 127
 """The exit code with which a shell reports a program that does not exist."""
 _MAX_INPUT_BYTES = 64 << 20
@@ -310,9 +313,10 @@ class FirstMeasurement:
                 programs.setdefault(program, []).append(tried_command)
                 yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
-                if tried_command.run.is_server or (
-                    tried_command.faults and not ignores_file(tried_command, earlier_results)
-                ):
+                # A program that does not end with an input of the project has read it.
+                works_long = tried_command.timed_out and bool(run.input_file)
+                reads_file = tried_command.faults and not ignores_file(tried_command, earlier_results)
+                if tried_command.run.is_server or reads_file or works_long:
                     break
 
     def _takes_file_for_text(
@@ -411,9 +415,14 @@ class FirstMeasurement:
         None if no other input causes at least twice the faults of the heaviest one that was tried.
         """
         results_with_input = [
-            result for result in results if result.did_work and result.run.input_file and not result.run.is_folder
+            result
+            for result in results
+            if result.did_work
+            and result.run.input_file
+            and not result.run.is_folder
+            and result.work_seconds <= SLOW_SECONDS
         ]
-        if not results_with_input or any(result.work_seconds > _MAX_QUICK_SECONDS for result in results_with_input):
+        if min((result.work_seconds for result in results_with_input), default=SLOW_SECONDS) > _MAX_QUICK_SECONDS:
             return None
         heaviest_result = max(results_with_input, key=lambda result: min(result.faults))
         tried_file = heaviest_result.run.file
@@ -447,16 +456,18 @@ class FirstMeasurement:
         return faults_by_file
 
     def _count_faults_roughly(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> int | None:
-        """Return the faults of one execution; None if it fails or does not end in a few seconds.
+        """Return the faults of one execution; None if it fails or is slow.
 
         They include those of what starts the program, which hardly differ between executions, so the numbers can be
         compared with one another.
         """
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
-        faults_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         result = self._execute_command(workload, tree, _QUICK_TIMEOUT_SECONDS)
-        faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - faults_before
-        return None if result.status != 0 or prints_error_line(result.output) else faults
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        is_usable = result.status == 0 and cpu_seconds <= SLOW_SECONDS and not prints_error_line(result.output)
+        return after.ru_minflt - before.ru_minflt if is_usable else None
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.

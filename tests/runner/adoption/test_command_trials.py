@@ -367,7 +367,6 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
     assert [result.run.command for result in tried] == [
         "bin/gen",
         "bin/gen a.md",
-        "sh -c 'exec bin/gen < a.md'",
         "bin/other",
     ]
 
@@ -558,8 +557,9 @@ def test_the_similar_input_that_causes_the_most_faults_is_tried(
     heaviest = first._find_heaviest_input(BuildProposal("Make", "make"), [reading], tmp_path)
     assert (heaviest.command if heaviest else "").replace("test/", "t/") == found
     assert not heaviest or heaviest.is_heaviest
-    slow = replace(reading, seconds=0.5)
-    assert first._find_heaviest_input(BuildProposal("Make", "make"), [reading, slow], tmp_path) is None
+    slow = TriedCommand(RunProposal("./x test/s.gv", input_file="test/s.gv"), (8000, 8000), seconds=9.0)
+    assert first._find_heaviest_input(BuildProposal("Make", "make"), [slow], tmp_path) is None
+    assert first._find_heaviest_input(BuildProposal("Make", "make"), [reading, slow], tmp_path) == heaviest
 
 
 @pytest.mark.parametrize(("status", "output", "is_known"), [(0, "3", True), (1, "3", False), (0, "error: x", False)])
@@ -748,6 +748,18 @@ def test_a_program_that_takes_long_to_fail_is_not_tried_with_further_files(
     failures = {run.command: TriedCommand(run, (), "it failed", seconds=seconds) for run in runs}
     tried = try_file_runs(failures, monkeypatch, *runs)
     assert [command for command in tried if "<" not in command][-2:] == [last, "./x --version"]
+
+
+@pytest.mark.parametrize("seconds", [7.0, 20.0])
+def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = TriedCommand(WITH_FILE, (90,) if seconds < 20 else (), timed_out=seconds == 20, seconds=seconds)
+    quick = TriedCommand(WITH_OTHER_FILE, (900,), seconds=0.1)
+    outcomes = {"./x t/a": slow, "./x t/b": quick, "./x": TriedCommand(BARE, (80,))}
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
 
 
 @pytest.mark.parametrize(
