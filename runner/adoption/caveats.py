@@ -4,6 +4,8 @@ from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, START_CPU_SEC
 
 _FEW_ADDED_FAULTS = 200
 """An input is small if it adds fewer faults than this, and fewer than the program takes to start."""
+_SMALL_MEMORY_FAULTS = 256
+"""A program that touches fewer pages than these, a megabyte on most hosts, and ends at once, does little work."""
 MIN_ADDED_SHARE = 0.1
 """An input adds little if it adds less than this share of the faults that the program takes to start."""
 
@@ -74,6 +76,14 @@ def _describe_little_work(tried_command: TriedCommand, start_faults: int) -> str
         return (
             f"`{run.command}` takes only {min(tried_command.faults)} faults, about as many as an empty program, "
             "however long it computes: more memory would show in the count, but a slower computation would not"
+        )
+    memory_faults = tried_command.memory_faults
+    is_quick = 0 < tried_command.cpu_seconds < START_CPU_SECONDS
+    if memory_faults is not None and memory_faults < _SMALL_MEMORY_FAULTS and is_quick and not run.is_server:
+        return (
+            f"`{run.command}` does little work: it touches only {memory_faults} pages of memory and ends after "
+            f"{tried_command.cpu_seconds * 1000:.0f} ms, so it may not show a change that takes more memory for larger "
+            "work"
         )
     return ""
 

@@ -312,12 +312,17 @@ def _rank_steadiness(tried_command: TriedCommand) -> tuple[bool, bool, bool]:
     If a shell opens the file instead, the faults of the shell are counted too. A count that varies by a few faults of
     thousands is steady: an exact count of less work would be worth less.
     """
-    spread = max(tried_command.faults) - min(tried_command.faults)
     return (
         is_redirected(tried_command.run),
         tried_command.work_seconds > SLOW_SECONDS,
-        spread > _MAX_STEADY_SHARE * min(tried_command.faults),
+        not is_steady(tried_command),
     )
+
+
+def is_steady(tried_command: TriedCommand) -> bool:
+    """Return whether the count of a command that works repeats, or varies hardly at all."""
+    spread = max(tried_command.faults) - min(tried_command.faults)
+    return spread <= _MAX_STEADY_SHARE * min(tried_command.faults)
 
 
 def is_redirected(run: RunProposal) -> bool:

@@ -34,7 +34,7 @@ from runner.adoption.command_choice import (
 )
 from runner.adoption.documented_commands import list_help_commands
 from runner.adoption.exit_status import accept_result_status, contains_most_words
-from runner.adoption.help_options import list_shorter_options, list_single_thread_options
+from runner.adoption.help_options import list_scanned_options, list_shorter_options, list_single_thread_options
 from runner.adoption.input_files import find_input_folder, list_inputs, list_similar_inputs, list_stand_ins
 from runner.adoption.larger_folder import (
     choose_folder,
@@ -44,6 +44,7 @@ from runner.adoption.larger_folder import (
     starts_in_folder,
 )
 from runner.adoption.larger_input import name_larger_file, name_missing_file, replace_file
+from runner.adoption.larger_sizes import increase_sizes
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
 from runner.adoption.needless_commands import (
     fails_slowly,
@@ -81,6 +82,7 @@ from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabil
 from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
 from runner.adoption.tried_command import LONG_CPU_SECONDS, TriedCommand
+from runner.adoption.usage_arguments import list_usage_arguments, list_usage_runs
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.environment.needed_libraries import list_needed_libraries
@@ -123,9 +125,12 @@ _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 """How many last lines of a build's log are shown, and how many characters of each."""
 _RUNS_PER_TRIAL = 3
 """The number of trial executions of a command, which show whether its count varies."""
-_MAX_QUICK_SECONDS, _QUICK_TIMEOUT_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 2, 10.0
-"""In seconds. If a program takes at most the first time with its inputs, it is executed once with each similar file, to
-find the one that causes the most faults. Each execution may take the second time, and the whole search the third."""
+_MAX_QUICK_SECONDS, _MAX_SEARCH_SECONDS = 0.2, 20.0
+"""In seconds. If a program takes at most the first time with one of its inputs, it is executed once with each similar
+file, to find the one that causes the most faults. No execution is started after the second time."""
+_QUICK_TIMEOUT_SECONDS = 6
+"""The time limit of a single execution that has to be quick: three times :data:`SLOW_SECONDS`, because the load of the
+host may prolong it."""
 _UNSTARTED_STATUS = 127
 """The exit code with which a shell reports a program that does not exist."""
 _MAX_INPUT_BYTES = 64 << 20
@@ -308,9 +313,10 @@ class FirstMeasurement:
                 programs.setdefault(program, []).append(tried_command)
                 yield tried_command
                 # The next variant passes the file as standard input, which is needed only if this one did not read it.
-                if tried_command.run.is_server or (
-                    tried_command.faults and not ignores_file(tried_command, earlier_results)
-                ):
+                # A program that does not end with an input of the project has read it.
+                works_long = tried_command.timed_out and bool(run.input_file)
+                reads_file = tried_command.faults and not ignores_file(tried_command, earlier_results)
+                if tried_command.run.is_server or reads_file or works_long:
                     break
 
     def _takes_file_for_text(
@@ -394,6 +400,11 @@ class FirstMeasurement:
                 yield from list_subcommand_runs(start_command, help_text, file_runs)
                 examples = list_help_commands(self.sources, program, help_text)
                 yield from (propose_documented_command(start_command, example) for example in examples)
+                usage = help_text
+                if not list_usage_arguments(help_text):
+                    bare = self._make_workload(proposal, replace(run, command=start_command), TRIAL_SECONDS)
+                    usage = self._execute_command(bare, tree, _QUICK_TIMEOUT_SECONDS).output
+                yield from list_usage_runs(start_command, usage, file_runs)
             yield run
 
     def _find_heaviest_input(
@@ -404,9 +415,14 @@ class FirstMeasurement:
         None if no other input causes at least twice the faults of the heaviest one that was tried.
         """
         results_with_input = [
-            result for result in results if result.did_work and result.run.input_file and not result.run.is_folder
+            result
+            for result in results
+            if result.did_work
+            and result.run.input_file
+            and not result.run.is_folder
+            and result.work_seconds <= SLOW_SECONDS
         ]
-        if not results_with_input or any(result.work_seconds > _MAX_QUICK_SECONDS for result in results_with_input):
+        if min((result.work_seconds for result in results_with_input), default=SLOW_SECONDS) > _MAX_QUICK_SECONDS:
             return None
         heaviest_result = max(results_with_input, key=lambda result: min(result.faults))
         tried_file = heaviest_result.run.file
@@ -440,16 +456,18 @@ class FirstMeasurement:
         return faults_by_file
 
     def _count_faults_roughly(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> int | None:
-        """Return the faults of one execution; None if it fails or does not end in a few seconds.
+        """Return the faults of one execution; None if it fails or is slow.
 
         They include those of what starts the program, which hardly differ between executions, so the numbers can be
         compared with one another.
         """
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
-        faults_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         result = self._execute_command(workload, tree, _QUICK_TIMEOUT_SECONDS)
-        faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - faults_before
-        return None if result.status != 0 or prints_error_line(result.output) else faults
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        is_usable = result.status == 0 and cpu_seconds <= SLOW_SECONDS and not prints_error_line(result.output)
+        return after.ru_minflt - before.ru_minflt if is_usable else None
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
@@ -498,12 +516,16 @@ class FirstMeasurement:
         return self._try_other_length(proposal, tried_command, tree)
 
     def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that takes too long with an option for less work, and a benchmark of microseconds with more."""
+        """Try a command that takes too long with an option for less work, and one that hardly works with more work.
+
+        More work are larger sizes in the command, and more rounds of a benchmark.
+        """
         run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.work_seconds > MAX_SECONDS
         if takes_too_long and not (run.file or run.is_test or run.is_server):
             return self._try_shorter_run(proposal, tried_command, tree)
-        return self._try_more_rounds(proposal, tried_command, tree)
+        larger_result = increase_sizes(tried_command, lambda run: self._try_run(proposal, run, tree))
+        return self._try_more_rounds(proposal, larger_result, tree)
 
     def _try_in_own_folder(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a program in its own folder if it says that it cannot open one of the project's files there.
@@ -595,7 +617,7 @@ class FirstMeasurement:
         return best_result
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that took long with an option of its help by which it computes less.
+        """Try a command that took long with an option of its help, or of its own, by which it computes less.
 
         Return the given result if no such command works.
         """
@@ -607,7 +629,7 @@ class FirstMeasurement:
             options = list_shorter_options(answer.output)
             if options:
                 break
-        for option in options:
+        for option in options or list_scanned_options(_read_bytes(tree / get_program(run))):
             shorter_run = self._try_run(
                 proposal, replace(run, command=_add_argument(run.command, option), may_do_nothing=False), tree
             )
@@ -1041,12 +1063,17 @@ def _find_library_folder(tree: Path, library: str) -> str:
     return next(filter(is_plain_path, folders), "")
 
 
+def _read_bytes(file: Path) -> bytes:
+    """Return the content of a file; empty if it is no regular file, as a link to a device, or cannot be read."""
+    try:
+        return read_regular(file, _MAX_INPUT_BYTES)
+    except OSError:
+        return b""
+
+
 def _read_text(file: Path) -> str:
     """Return the text of an input; empty if it is no regular file, as a link to a device, or cannot be read."""
-    try:
-        return read_regular(file, _MAX_INPUT_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
+    return _read_bytes(file).decode(errors="replace")
 
 
 def _uses_mpi(program: Path) -> bool:

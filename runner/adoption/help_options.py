@@ -37,6 +37,14 @@ _MAX_OPTIONS = 2
 """The largest number of options of one purpose that are returned."""
 
 
+_SCANNED_OPTION = re.compile(rb"(?<=\x00)(--?[A-Za-z][\w-]{0,30})=%(?:l{0,2}|z)[du]")
+"""The format with which a program without a help scans an option that takes a number: ``--num=%d``."""
+_ITEMS_NAME = re.compile(
+    r"--?(?:n|num|count|(?:(?:n|num|number|max)[-_]?(?:of[-_]?)?)?(?:items|entries|keys|records|elements|ops|operations))",
+    re.IGNORECASE,
+)
+
+
 class _Option(Struct, frozen=True):
     """An option that takes a value.
 
@@ -83,6 +91,20 @@ def list_shorter_options(help_text: str) -> list[str]:
     pair = [f"{sizes[0]} {rounds[0]}"] if sizes and rounds else []
     single_options = [*sizes[:1], *rounds[:1]] if pair else (sizes or rounds)[:_MAX_OPTIONS]
     return list(dict.fromkeys([*single_options, *pair]))
+
+
+def list_scanned_options(program: bytes) -> list[str]:
+    """Return the options with which a program without a help may compute for a shorter time, such as ``--num=10000``.
+
+    Parameters
+    ----------
+    program
+        The content of its file, in which the names of its options are part of the formats that scan them.
+    """
+    names = [name.decode() for name in dict.fromkeys(_SCANNED_OPTION.findall(program))]
+    items = [f"{name}={_FEW_ITEMS}" for name in names if _ITEMS_NAME.fullmatch(name)]
+    rounds = [f"{name}={_FEW_ROUNDS}" for name in names if _ROUNDS_NAME.fullmatch(name)]
+    return [*items, *rounds][:_MAX_OPTIONS]
 
 
 def _find_default(option: _Option, help_text: str, unknown: int) -> int:

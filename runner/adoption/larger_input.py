@@ -15,8 +15,10 @@ from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, TriedCommand
 _FEW_FAULTS = 5000
 """An execution with fewer faults, or with fewer in addition to those of its start if these are known, consists largely
 of its start: a program with a language runtime takes 3,000 faults to start, and more with its packages."""
-_LARGE_BYTES = 1 << 20
+LARGE_BYTES = 1 << 20
 """The size of a larger input in bytes, if the program is quick enough."""
+_AIMED_SECONDS = SLOW_SECONDS / 2
+"""If a program is too slow with a larger input, the next one is so large that it should take this long, in seconds."""
 _MAX_SECONDS = 20.0
 """The largest duration of an execution with the larger input, in seconds, estimated as if starting took no time."""
 _MIN_ROUNDS = 10
@@ -38,7 +40,7 @@ if it takes at least this many times the CPU time: a regression for each piece w
 
 
 def propose_larger_input(
-    tried_command: TriedCommand, size: int, start_faults: int = 0
+    tried_command: TriedCommand, size: int, start_faults: int = 0, max_bytes: int = LARGE_BYTES
 ) -> tuple[str, RunProposal] | None:
     """Return a step of the build that makes a larger file from that of a command, and the command with it.
 
@@ -50,6 +52,8 @@ def propose_larger_input(
         The size of the file in bytes.
     start_faults
         The faults with which the program's runtime starts, which are no work (see :func:`count_runtime_faults`).
+    max_bytes
+        The size of the larger input in bytes, at most.
     """
     run = tried_command.run
     has_small_file = bool(run.file) and not run.is_folder and size > 0
@@ -61,11 +65,25 @@ def propose_larger_input(
     ):
         return None
     seconds = max(tried_command.work_seconds, 0.001)  # a divisor
-    n_rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
+    n_rounds = min(max_bytes // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
     return _build_repeating_step(run.file, n_rounds, is_stand_in=bool(run.stand_in_file)), larger_run
+
+
+def reduce_size(n_bytes: int, slow_result: TriedCommand) -> int:
+    """Return the size of a larger input with which a program should be quick, in bytes; 0 if no smaller one is needed.
+
+    How long a program takes with a small input shows poorly how long it takes with a large one.
+
+    Parameters
+    ----------
+    n_bytes, slow_result
+        The size of a larger input in bytes, and the result of the program with it.
+    """
+    is_slow = slow_result.timed_out or (bool(slow_result.faults) and slow_result.work_seconds > SLOW_SECONDS)
+    return int(n_bytes * _AIMED_SECONDS / slow_result.work_seconds) if is_slow else 0
 
 
 def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runner.adoption.command_choice import MAX_SECONDS, is_given_work, is_redirected, may_ignore_file
+from runner.adoption.command_choice import MAX_SECONDS, SLOW_SECONDS, is_given_work, is_redirected, may_ignore_file
 from runner.adoption.printed_text import find_missing_code
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -13,6 +13,8 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_MAX_SLOW_INPUTS = 2
+"""How many of them may be slow: one slow input says nothing about the others."""
 
 
 def is_needless_command(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -65,10 +67,11 @@ def fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
         return False
     # A program that never ends in time ignores its arguments. A test that does not end in time has found its data, so
     # it is not tried in other folders.
-    max_timeouts = 1 if run.is_test and not run.file else _MAX_TIMEOUTS
+    max_timeouts = 1 if run.is_test and not run.file else _MAX_TIMEOUTS - run.only_describes_itself
     if sum(result.timed_out for result in results) >= max_timeouts:
         return True
-    seconds = sum(result.seconds for result in results)
+    # With another input of the project, the program may have less to do.
+    seconds = sum(result.seconds for result in results if not (result.timed_out and result.run.input_file))
     return bool(run.file) and len(results) > 1 and seconds > _MAX_FAILURE_SECONDS
 
 
@@ -98,7 +101,8 @@ def has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand])
     ]
     if run.stand_in_file and any(result.did_work for result in results_with_input):
         return True
-    is_enough = (
-        len(results_with_input) >= _MAX_INPUTS or sum(result.seconds for result in results_with_input) > MAX_SECONDS
-    )
+    seconds = [result.work_seconds for result in results_with_input]
+    quick_seconds = [duration for duration in seconds if duration <= SLOW_SECONDS]
+    n_slow = len(seconds) - len(quick_seconds)
+    is_enough = len(seconds) >= _MAX_INPUTS or sum(quick_seconds) > MAX_SECONDS or n_slow >= _MAX_SLOW_INPUTS
     return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)

@@ -6,8 +6,13 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 """A variable that OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey."""
 VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
     # Go's garbage collector starts at times that vary; its scheduler starts a varying number of threads, and each takes
-    # memory.
-    "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
+    # memory. With a fixed seed, the usual generator of random numbers, of which many benchmarks make keys, gives the
+    # same numbers each time.
+    "go": (
+        {"GOGC": "off"},
+        {"GOGC": "off", "GOMAXPROCS": "1"},
+        {"GOGC": "off", "GOMAXPROCS": "1", "GODEBUG": "randautoseed=0"},
+    ),
     "cargo": ({"RAYON_NUM_THREADS": "1"},),
     # A single-threaded garbage collector, and compilation in the foreground: execution waits for it. The optimizing
     # compiler takes much memory, at times that depend on its profile, so the next set leaves it out.

@@ -375,31 +375,17 @@ def _try_larger_input(
     runtime_faults
         The faults with which the program's runtime starts.
     """
-    from runner.adoption.larger_input import does_enough_work, propose_larger_input, takes_more
-    from runner.adoption.proposal import add_build_step
+    from runner.adoption.larger_input import does_enough_work, takes_more
     from runner.subject.build import BuildFailure
 
+    if chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults):
+        return None
     try:
-        larger_proposal = propose_larger_input(
-            small_result, first_measurement.get_input_size(small_result.run, tree), runtime_faults
-        )
-        if larger_proposal is None or (
-            chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults)
-        ):
+        found_build = _find_larger_input(first_measurement, proposal, tree, small_result, runtime_faults)
+        if found_build is None:
             return None
-        if _takes_long_to_build(first_measurement, proposal):
-            return None
-        step, run = larger_proposal
-        build = add_build_step(proposal, step)
-        # The project is built again only for an input that is proposed.
-        with (
-            show_activity("making a larger input") as show_progress,
-            first_measurement.extend_build(proposal, step, tree) as extended_tree,
-        ):
-            tried_command = _find_command_with_more_work(
-                first_measurement, build, run, small_result, extended_tree, show_progress, runtime_faults
-            )
-        if tried_command is None or (chosen_command.run.file and not takes_more(tried_command, chosen_command)):
+        build, tried_command = found_build
+        if chosen_command.run.file and not takes_more(tried_command, chosen_command):
             return None
         with show_activity("building with a larger input"):
             larger_tree, _ = first_measurement.build(build)
@@ -410,6 +396,44 @@ def _try_larger_input(
         f"the build makes its input file from copies of {small_result.run.file}"
     )
     return build, larger_tree, tried_command
+
+
+def _find_larger_input(
+    first_measurement: "FirstMeasurement",
+    proposal: "BuildProposal",
+    tree: Path,
+    small_result: "TriedCommand",
+    runtime_faults: int,
+) -> tuple["BuildProposal", "TriedCommand"] | None:
+    """Return a build that makes a larger input with which a program is quick, and the command with it; None if none.
+
+    If the program is slow with the input, it gets a smaller one. The project itself is not built again.
+    """
+    from runner.adoption.larger_input import LARGE_BYTES, propose_larger_input, reduce_size
+    from runner.adoption.proposal import add_build_step
+
+    max_bytes = LARGE_BYTES
+    size = first_measurement.get_input_size(small_result.run, tree)
+    while larger_proposal := propose_larger_input(small_result, size, runtime_faults, max_bytes):
+        if _takes_long_to_build(first_measurement, proposal):
+            return None
+        step, run = larger_proposal
+        build = add_build_step(proposal, step)
+        with (
+            show_activity("making a larger input") as show_progress,
+            first_measurement.extend_build(proposal, step, tree) as extended_tree,
+        ):
+            # Take only the first result. If the command fails, the second trial passes the file as standard input,
+            # which cannot be compared with the trial of the small file.
+            result = next(iter(first_measurement.try_runs(build, [run], extended_tree, show_progress)))
+            max_bytes = reduce_size(max_bytes, result)
+            if max_bytes:
+                continue
+            found_command = _find_command_with_more_work(
+                first_measurement, build, result, small_result, extended_tree, show_progress, runtime_faults
+            )
+            return (build, found_command) if found_command else None
+    return None
 
 
 def _build_chosen_target(
@@ -497,7 +521,7 @@ def _takes_long_to_build(first_measurement: "FirstMeasurement", proposal: "Build
 def _find_command_with_more_work(
     first_measurement: "FirstMeasurement",
     proposal: "BuildProposal",
-    run: "RunProposal",
+    larger_result: "TriedCommand",
     small_result: "TriedCommand",
     tree: Path,
     show_progress: Callable[[str], None],
@@ -507,8 +531,8 @@ def _find_command_with_more_work(
 
     Parameters
     ----------
-    run
-        The command with the larger input.
+    larger_result
+        The result of the command with the larger input.
     small_result
         The result of the same command with the small input.
     runtime_faults
@@ -517,13 +541,10 @@ def _find_command_with_more_work(
     from runner.adoption.larger_input import does_more_work, list_runs_of_other_programs
 
     def try_run(run: "RunProposal") -> "TriedCommand":
-        # Take only the first result. If the command fails, the second trial passes the file as standard input, which
-        # cannot be compared with the trial of the small file.
         return next(iter(first_measurement.try_runs(proposal, [run], tree, show_progress)))
 
-    tried_command = try_run(run)
-    if does_more_work(tried_command, small_result, runtime_faults):
-        return tried_command
+    if does_more_work(larger_result, small_result, runtime_faults):
+        return larger_result
     for small_run, larger_run in list_runs_of_other_programs(
         first_measurement.list_run_proposals(proposal, tree), small_result
     ):

@@ -161,6 +161,8 @@ class DifferencePart(Strict):
     """The line that called it, if it is in a function that allocates memory for others; empty if unknown."""
     sentence: Line
     """What the program does more or less than before, as a sentence without its subject."""
+    is_moved: bool = False
+    """Whether code or data of the program only has other addresses, so that it begins on other pages."""
     seconds: float | None = Field(default=None, allow_inf_nan=False)
     """CPU time that the part takes or saves, at the average cost of a fault; None if that was not measured."""
 

@@ -53,7 +53,7 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
     lock_option = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{lock_option}", tools, CARGO_HOME)
-    benchmarks = [_propose_benchmark(name, lock_option) for name in _list_benchmarks(manifest)]
+    benchmarks = [_propose_benchmark(*benchmark, lock_option) for benchmark in _list_benchmarks(sources, manifest)]
     benchmarks += _propose_member_benchmarks(sources)
     examples = []
     if sources.has_folder("examples") or "example" in manifest:
@@ -86,13 +86,27 @@ def _has_programs(sources: Sources, manifest: dict[str, Any]) -> bool:
     )
 
 
-def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
-    """Return the names of the benchmarks whose main function comes from a known benchmark library."""
+def _list_benchmarks(sources: Sources, manifest: dict[str, Any], folder: str = "") -> list[tuple[str, str]]:
+    """Return the names of the benchmarks with a main function of their own, and the arguments that start each.
+
+    With a known benchmark library, each benchmark is executed once; without one, the program does all of its work.
+
+    Parameters
+    ----------
+    folder
+        The folder of the package; empty if it is the top.
+    """
     entries = manifest.get("bench")
-    if not isinstance(entries, list) or _list_dev_dependencies(manifest).isdisjoint(_HARNESSES):
-        return []
-    names = [entry.get("name") for entry in entries if isinstance(entry, dict) and entry.get("harness") is False]
-    return [name for name in names if isinstance(name, str) and _NAME.fullmatch(name)]
+    names = [
+        entry.get("name")
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and entry.get("harness") is False
+    ]
+    plain_names = [name for name in names if isinstance(name, str) and _NAME.fullmatch(name)]
+    if not _list_dev_dependencies(manifest).isdisjoint(_HARNESSES):
+        return [(name, "--bench --test") for name in plain_names]
+    prefix = f"{folder}/" if folder else ""
+    return [(name, "--bench") for name in plain_names if "fn main(" in sources.read_text(f"{prefix}benches/{name}.rs")]
 
 
 def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
@@ -103,7 +117,7 @@ def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
     return {name for table in tables if isinstance(table, dict) for name in table}
 
 
-def _propose_benchmark(name: str, lock_option: str, folder: str = "") -> BuildProposal:
+def _propose_benchmark(name: str, arguments: str, lock_option: str, folder: str = "") -> BuildProposal:
     """Return the build of one benchmark, which also copies its program to a stable path.
 
     Parameters
@@ -116,7 +130,7 @@ def _propose_benchmark(name: str, lock_option: str, folder: str = "") -> BuildPr
     build = build_shell_command(
         f"cargo build --release{package_options} --bench {name}{lock_option}", _copy_program(name, program)
     )
-    command = build_command_in_folder(folder, f"{program} --bench --test")
+    command = build_command_in_folder(folder, f"{program} {arguments}")
     return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(command, program=program),))
 
 
@@ -127,10 +141,14 @@ def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
         for file in sources.find_files_by_suffix(".toml")
         if PurePosixPath(file).name == _FILE and 0 < file.count("/") <= MAX_DEPTH and not is_third_party(file)
     ]
-    return [
-        _propose_benchmark(name, lock_option="", folder=str(PurePosixPath(file).parent))
+    folders = [
+        str(PurePosixPath(file).parent)
         for file in sorted(filter(is_plain_path, files), key=lambda file: (file.count("/"), file))
-        for name in _list_benchmarks(_read_manifest(sources, file))
+    ]
+    return [
+        _propose_benchmark(*benchmark, lock_option="", folder=folder)
+        for folder in folders
+        for benchmark in _list_benchmarks(sources, _read_manifest(sources, f"{folder}/{_FILE}"), folder)
     ][:_MAX_MEMBER_BENCHMARKS]
 
 

@@ -57,6 +57,7 @@ _TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most this many files or definitions are named; others are counted."""
+_ONLY_MOVED = "Only addresses changed, as after any change of a program: this needs no other cause."
 _MAX_COUNTED_DEFINITIONS = 12
 """If there are more definitions, none is named, because it would be chosen at random."""
 
@@ -280,6 +281,8 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
+    if all(part.is_moved and part.cause is FaultCause.IMAGE for part in difference.parts):
+        return difference.model_copy(update={"remarks": (_ONLY_MOVED,)})
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
     definition = _choose_definition(difference, facts, request)

@@ -43,6 +43,7 @@ _MAX_MOVED_PAGES = 4
 its content has moved."""
 _MAX_MOVED_CODE_PAGES = 2
 """A changed line may touch at most so many pages of code more or fewer only because the code was moved."""
+_MOVED = "is laid out differently"
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
@@ -98,7 +99,7 @@ def build_part(
     elif cause is FaultCause.STATIC_DATA and _is_data_moved(place, change, after - before, changed_lines):
         place = None
         sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)
-        sentence = f"{sentence}, because it is laid out differently"
+        sentence = f"{sentence}, because it {_MOVED}"
     else:
         place, sentence = _describe_other_part(group, place, sides, facts, changed_lines)
     caller = None
@@ -117,6 +118,7 @@ def build_part(
         place_faults=_sum_line(place, pair_lines(group, sides)) if place else 0,
         caller=format_place(caller) if caller else "",
         sentence=sentence,
+        is_moved=sentence.endswith(_MOVED),
         seconds=_compute_seconds(after - before, facts),
     )
 
@@ -130,7 +132,7 @@ def _describe_image_part(
         place = None
     sentence = _describe_image_change(*(side.image_files for side in sides))
     if place and changed_lines and _is_layout_change(place, sides, changed_lines):
-        return None, f"{sentence}, whose code or data is laid out differently"
+        return None, f"{sentence}, whose code or data {_MOVED}"
     return place, sentence
 
 

@@ -74,8 +74,8 @@ def relate_to_types(
     leading_part = difference.parts[0] if difference.parts else None
     if leading_part is None or leading_part.faults * growth <= 0 or leading_part.cause not in _OBJECT_CAUSES:
         return difference
-    if not leading_part.place:
-        return difference  # Memory is only laid out differently.
+    if not leading_part.place and leading_part.cause is not FaultCause.STATIC_DATA:
+        return difference  # The same memory is touched at other lines.
     n_pages = max(difference.before, difference.after)
     resized_types = [
         resized

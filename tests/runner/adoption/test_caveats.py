@@ -95,6 +95,14 @@ def test_a_program_that_ends_at_once_without_an_input_is_said_to_do_nothing_but_
     assert describe_caveat(replace(with_file, faults=(279, 279), cpu_seconds=0.002)) == ""
 
 
+def test_a_program_that_touches_little_memory_and_ends_at_once_is_said_to_do_little_work() -> None:
+    small = replace(tried("./bfs -g 10"), faults=(239, 239), memory_faults=134, cpu_seconds=0.012)
+    assert describe_caveat(small).startswith("`./bfs -g 10` does little work: it touches only 134 pages of memory and ")
+    assert describe_caveat(replace(small, cpu_seconds=0.2)) == ""
+    assert describe_caveat(replace(small, memory_faults=2000)) == ""
+    assert describe_caveat(replace(small, memory_faults=None)) == ""
+
+
 def test_a_short_text_of_a_document_with_which_a_program_ends_at_once_is_said_to_be_no_work() -> None:
     run = {"may_do_nothing": True, "is_test": True, "reads_text": True}
     reading = replace(tried("sh -c 'echo a | ./replace a b'", **run), faults=(253, 253), cpu_seconds=0.0026)
@@ -133,7 +141,7 @@ def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
 
 
 def test_a_program_that_reads_its_input_into_the_same_few_pages_is_said_to_do_so() -> None:
-    result = replace(tried("./fq in.fq", input_file="in.fq"), faults=(170, 170), cpu_seconds=0.01)
+    result = replace(tried("./fq in.fq", input_file="in.fq"), faults=(170, 170), cpu_seconds=0.03)
     assert "however long it computes" in describe_caveat(replace(result, memory_faults=50))
     assert describe_caveat(replace(result, memory_faults=90)) == ""
     in_shell = replace(result, run=replace(result.run, command="sh -c 'exec ./fq < in.fq'"), faults=(230, 230))

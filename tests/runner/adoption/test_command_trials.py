@@ -93,6 +93,17 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     assert steady.run.environment == chosen
 
 
+def test_the_count_of_a_go_program_with_random_keys_is_taken_with_a_fixed_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        return TriedCommand(run, (800,) * 3 if run.environment.get("GODEBUG") == "randautoseed=0" else (900, 950, 990))
+
+    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    random_keys = TriedCommand(RunProposal("bin/benchmarks"), (900, 950, 990))
+    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), random_keys, Path())
+    assert steady.faults == (800,) * 3
+
+
 @pytest.mark.parametrize(
     ("without", "with_variables", "is_kept"),
     [
@@ -356,7 +367,6 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
     assert [result.run.command for result in tried] == [
         "bin/gen",
         "bin/gen a.md",
-        "sh -c 'exec bin/gen < a.md'",
         "bin/other",
     ]
 
@@ -454,6 +464,23 @@ def test_a_program_that_takes_too_long_computes_fewer_steps_in_any_folder(
     assert result.run.command == shorter
 
 
+def test_a_program_without_a_help_that_takes_too_long_gets_an_option_that_it_scans(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        is_short = run.command.endswith("--num=10000")
+        return TriedCommand(run, (900, 900) if is_short else (), timed_out=not is_short, seconds=0.5)
+
+    (tmp_path / "db_bench").write_bytes(b"\x7fELF\0--num=%d%c\0--cache_size=%d\0")
+    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(1, "bad flag", "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({})
+    (result,) = first.try_runs(BuildProposal("Make", "make"), [RunProposal("./db_bench")], tmp_path, lambda _: None)
+    assert result.run.command == "./db_bench --num=10000"
+
+
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     works = TriedCommand(RunProposal(""), (9, 9))
     results = fake_trial({"./x t/a t/b": works}, monkeypatch)
@@ -530,8 +557,9 @@ def test_the_similar_input_that_causes_the_most_faults_is_tried(
     heaviest = first._find_heaviest_input(BuildProposal("Make", "make"), [reading], tmp_path)
     assert (heaviest.command if heaviest else "").replace("test/", "t/") == found
     assert not heaviest or heaviest.is_heaviest
-    slow = replace(reading, seconds=0.5)
-    assert first._find_heaviest_input(BuildProposal("Make", "make"), [reading, slow], tmp_path) is None
+    slow = TriedCommand(RunProposal("./x test/s.gv", input_file="test/s.gv"), (8000, 8000), seconds=9.0)
+    assert first._find_heaviest_input(BuildProposal("Make", "make"), [slow], tmp_path) is None
+    assert first._find_heaviest_input(BuildProposal("Make", "make"), [reading, slow], tmp_path) == heaviest
 
 
 @pytest.mark.parametrize(("status", "output", "is_known"), [(0, "3", True), (1, "3", False), (0, "error: x", False)])
@@ -722,6 +750,18 @@ def test_a_program_that_takes_long_to_fail_is_not_tried_with_further_files(
     assert [command for command in tried if "<" not in command][-2:] == [last, "./x --version"]
 
 
+@pytest.mark.parametrize("seconds", [7.0, 20.0])
+def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = TriedCommand(WITH_FILE, (90,) if seconds < 20 else (), timed_out=seconds == 20, seconds=seconds)
+    quick = TriedCommand(WITH_OTHER_FILE, (900,), seconds=0.1)
+    outcomes = {"./x t/a": slow, "./x t/b": quick, "./x": TriedCommand(BARE, (80,))}
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
+
+
 @pytest.mark.parametrize(
     ("problem", "last"),
     [("Error: Cannot find module '../lib/x.js'", FROM_INPUT), ("Error: no view", "./x --version")],
@@ -753,11 +793,19 @@ def test_the_examples_in_the_help_of_a_program_are_tried_where_it_refuses_each_f
 ) -> None:
     monkeypatch.setattr(command_trials, "list_subcommand_runs", lambda *_: [])
     runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
-    help_text = "x packs files.\n   -i <file>\nEG. x -c -i foo.txt -o none -b 4m\n"
+    help_text = "x packs files.\nEG. x -c -i foo.txt -o none -b 4m\n"
     assert try_file_runs({}, monkeypatch, *runs, help_text=help_text)[-2:] == [FROM_INPUT, "./x --help"]
     monkeypatch.setattr(FirstMeasurement, "sources", listing({"LICENSE": ""}), raising=False)
     tried = try_file_runs({}, monkeypatch, *runs, help_text=help_text)
     assert "./x -c -i LICENSE -o none -b 4m" in tried
+
+
+def test_the_arguments_of_its_usage_are_tried_where_a_program_refuses_each_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
+    works = {"./x -c -i t/a": TriedCommand(WITH_FILE, (9, 9))}
+    assert "./x -c -i t/a" in try_file_runs(works, monkeypatch, *runs, help_text="usage: x -c -i FILE\n")
 
 
 def test_a_program_that_does_not_open_its_file_gets_it_as_its_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -975,6 +1023,14 @@ def test_a_benchmark_that_hardly_computes_is_tried_with_more_rounds(
         for number, duration in zip((10, 1000, 100_000), seconds, strict=True)
     }
     assert try_file_runs(outcomes, monkeypatch, RunProposal(command.format(10))) == [command.format(rounds)]
+
+
+def test_a_command_with_small_sizes_is_tried_with_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes: dict[str, TriedCommand | None] = {
+        command: TriedCommand(RunProposal(command), (faults,) * 3, seconds=0.01)
+        for command, faults in (("./bfs -g 10", 300), ("./bfs -g 12", 700), ("./bfs -g 14", 9000))
+    }
+    assert try_file_runs(outcomes, monkeypatch, RunProposal("./bfs -g 10")) == ["./bfs -g 14"]
 
 
 @pytest.mark.parametrize("target", ["missing", "/dev/zero"])

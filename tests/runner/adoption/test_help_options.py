@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.help_options import list_shorter_options, list_single_thread_options
+from runner.adoption.help_options import list_scanned_options, list_shorter_options, list_single_thread_options
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,16 @@ def test_an_option_is_not_set_to_more_than_its_default(lookups: str, last_line: 
         f"  -p <particles>  Number of particle histories\n{last_line}\n"
     )
     assert list_shorter_options(help_text) == ["-s small", "-p 10000", "-s small -p 10000"]
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        (b"\0--num=%d%c\0--iterations=%d\0", ["--num=10000", "--iterations=10"]),
+        (b"\0-n=%lu\0--cache_size=%d\0--reads=%d\0", ["-n=10000"]),
+        (b"prints--num=%d\0", []),
+        (b"\0--num=%s\0", []),
+    ],
+)
+def test_a_program_without_a_help_shows_its_options_where_it_scans_them(program: bytes, options: list[str]) -> None:
+    assert list_scanned_options(program) == options

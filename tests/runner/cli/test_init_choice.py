@@ -210,6 +210,30 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     assert host.built == ["make"]
 
 
+def test_a_program_that_is_slow_with_a_larger_input_gets_a_smaller_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class SlowReader(Host):
+        """Takes long for many copies of its input."""
+
+        def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], *rest: Any) -> list[TriedCommand]:
+            is_slow = "seq 256" in proposal.command
+            results = super().try_runs(proposal, runs, *rest)
+            return [replace(result, seconds=4.0) for result in results] if is_slow else results
+
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 12))
+    build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
+    largest, smaller = (
+        f"sh -c 'make && for round in $(seq {n_rounds}); do cat a.md; done > faultwatch-input.md'"
+        for n_rounds in (256, 64)
+    )
+    counts = {("make", "./x a.md"): (70, 70), (largest, "./x faultwatch-input.md"): (9000, 9000)}
+    host = SlowReader(counts | {(smaller, "./x faultwatch-input.md"): (700, 700)})
+    assert choose(host, monkeypatch, build) == f"{smaller}: ./x faultwatch-input.md"
+
+
 def test_another_input_is_repeated_where_the_first_one_cannot_be(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -287,6 +287,16 @@ def test_cargo_finds_a_benchmark_library_that_some_platforms_use() -> None:
     assert not any("--bench" in build.command for build in builds)
 
 
+@pytest.mark.parametrize("folder", ["", "speed/"])
+def test_a_cargo_benchmark_without_a_library_does_all_of_its_work(folder: str) -> None:
+    manifest = '[package]\nname = "p"\n[[bench]]\nname = "scan"\nharness = false\n'
+    files = {"Cargo.toml": "[workspace]\n", f"{folder}Cargo.toml": manifest, f"{folder}src/lib.rs": ""}
+    benchmark, *_ = cargo.propose(listing(files | {f"{folder}benches/scan.rs": "fn main() {\n}\n"}))
+    assert benchmark.runs[0].command.rstrip("'").endswith("target/release/bench-scan --bench")
+    other, *_ = cargo.propose(listing(files | {f"{folder}benches/scan.rs": "some_library::main!(scan);\n"}))
+    assert not other.runs
+
+
 def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -> None:
     files = {"setup.py": "setup()", "p/__init__.py": "", "examples/a/use.py": "run()\n", "examples/names.py": "x = 1\n"}
     runs = python.propose(listing(files, "p"))[0].runs

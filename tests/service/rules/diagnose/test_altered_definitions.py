@@ -279,3 +279,14 @@ def test_of_many_definitions_the_first_are_named_and_the_others_counted_macros_b
     )
     many = [define(f"LIMIT_{n}") for n in range(40)]
     assert "LIMIT_0" not in explain(profiled(new(100)), profiled(new(900)), *many).other_change
+
+
+def test_where_code_has_only_moved_no_definition_is_to_blame() -> None:
+    code = (Memory.FILE_TEXT, Touch.FIRST, "/src/prog")
+    before, after = (profiled(new(50), (*code, READ, 30), (*code, GROW, 20 + more)) for more in (0, 1))
+    difference = explain(before, after, define("LIMIT"), define("PAUSE"))
+    assert [part.is_moved for part in difference.parts] == [True]
+    assert (difference.other_change, difference.altered_definition) == ("", None)
+    assert difference.remarks == (
+        "Only addresses changed, as after any change of a program: this needs no other cause.",
+    )

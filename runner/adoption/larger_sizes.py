@@ -1,0 +1,80 @@
+"""Enlarges the sizes in a command, so that a program computes more than in the quick example of a document."""
+
+import re
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from runner.adoption.command_choice import SLOW_SECONDS, is_steady
+from runner.adoption.larger_input import does_enough_work
+from runner.adoption.proposal import RunProposal
+from runner.adoption.tried_command import TriedCommand
+
+_COMMAND_WITH_SIZES = re.compile(r"\S+(?: --?[A-Za-z][\w-]*(?:=\d+)?| \d+)+")
+_SIZE = re.compile(r"(?<=[ =])\d+(?![^ ])")
+_MAX_EXPONENT = 32
+"""A smaller number may be an exponent, as that of ``-g 10`` for 1,024 nodes, so it is increased little by little."""
+_MIN_RATIO = 1.2
+"""A size that takes fewer times the faults when it is increased is not what the memory depends on."""
+_MAX_QUICK_SECONDS = SLOW_SECONDS / 4
+"""A command that takes longer, in seconds, may be too slow with the next size."""
+
+
+def increase_sizes(tried_command: TriedCommand, try_command: Callable[[RunProposal], TriedCommand]) -> TriedCommand:
+    """Return the result of a command with larger sizes in it; the given one if it has none or does enough work.
+
+    Each size is increased as long as this takes many more faults and the program stays quick.
+
+    Parameters
+    ----------
+    try_command
+        Returns the result of a command.
+    """
+    best_result = tried_command
+    n_sizes = len(_SIZE.findall(tried_command.run.command)) if _has_only_sizes(tried_command.run) else 0
+    for increase in (_add_two, _double):
+        for place in range(n_sizes):
+            while _may_take_more(best_result):
+                command = _replace_size(best_result.run.command, place, increase)
+                if not command:
+                    break
+                result = try_command(replace(best_result.run, command=command))
+                if not _takes_more(result, best_result):
+                    break
+                best_result = result
+    return best_result
+
+
+def _has_only_sizes(run: RunProposal) -> bool:
+    """Return whether the arguments of a command are only options and numbers, and nothing else gives it work."""
+    return not (run.file or run.is_test or run.is_server) and bool(_COMMAND_WITH_SIZES.fullmatch(run.command))
+
+
+def _may_take_more(result: TriedCommand) -> bool:
+    return result.did_work and not does_enough_work(result) and result.work_seconds < _MAX_QUICK_SECONDS
+
+
+def _takes_more(larger_result: TriedCommand, result: TriedCommand) -> bool:
+    """Return whether a larger size takes many more faults, is not slow, and does not make a steady count vary."""
+    return (
+        larger_result.did_work
+        and larger_result.work_seconds <= SLOW_SECONDS
+        and min(larger_result.faults) >= _MIN_RATIO * max(result.faults)
+        and (is_steady(larger_result) or not is_steady(result))
+    )
+
+
+def _replace_size(command: str, place: int, increase: Callable[[int], int]) -> str:
+    """Return a command with the size at a place increased, counted from 0; empty if it is not increased so."""
+    match = list(_SIZE.finditer(command))[place]
+    size = increase(int(match[0]))
+    return f"{command[: match.start()]}{size}{command[match.end() :]}" if size else ""
+
+
+def _add_two(size: int) -> int:
+    """Return a small number increased by two; 0 for another one."""
+    return size + 2 if 0 < size < _MAX_EXPONENT else 0
+
+
+def _double(size: int) -> int:
+    return 2 * size
