@@ -216,12 +216,20 @@ def _multiply_store(file: Path, new: Path, copies: int) -> Path:
 
 
 def _copy_cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of the cases of a copy, whose numbers follow those of the copies before it."""
     rows = connection.execute("SELECT id, workload, definition, parameters FROM part.case_").fetchall()
     for row_id, workload, definition, parameters in rows:
-        place = json.loads(parameters)["number"] + copy * cases
-        case = Case(workload=workload, definition=definition, parameters={"number": place})
-        told = json.dumps({"number": place})
-        yield row_id + copy * cases, make_case_key(case), workload, definition, told, f"{workload}[number={place}]"
+        number = json.loads(parameters)["number"] + copy * cases
+        case = Case(workload=workload, definition=definition, parameters={"number": number})
+        parameters_json = json.dumps({"number": number})
+        yield (
+            row_id + copy * cases,
+            make_case_key(case),
+            workload,
+            definition,
+            parameters_json,
+            f"{workload}[number={number}]",
+        )
 
 
 def _list_changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[str, str]]:

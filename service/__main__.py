@@ -85,7 +85,7 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
 
     gc.freeze()
     gc.enable()
-    serving.serve(settings if port is None else settings.copy_with(port=port), host, port_file)
+    serving.serve(settings if port is None else settings.copy_with_values(port=port), host, port_file)
 
 
 @cli.command()

@@ -75,7 +75,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     def make_app() -> Flask:
         """Make the application of a worker process, and start its background tasks."""
         trusted_hosts = list_trusted_hosts(config.trusted_hosts, str(address))
-        app = _make_app_when_database_answers(config.copy_with(trusted_hosts=trusted_hosts))
+        app = _make_app_when_database_answers(config.copy_with_values(trusted_hosts=trusted_hosts))
         with app.app_context():
             database = app_resources.get_database()
         background.append(

@@ -1146,7 +1146,7 @@ def _ask_http_status(server: ServerExecution, port: int) -> int:
     """Return the HTTP status with which a server answers a request for its first page; 0 if it does not speak HTTP."""
     try:
         ask = ("bash", "-c", _ASK_HTTP, "ask", str(port))
-        match = _HTTP_STATUS.match(server.run_in_server_network(ask, _ANSWER_SECONDS).output)
+        match = _HTTP_STATUS.match(server.run_command_in_server_network(ask, _ANSWER_SECONDS).output)
     except ExecutionFailure:
         return 0
     return int(match[1]) if match else 0

@@ -220,7 +220,7 @@ class LiveRecording:
                 return
             self._discard_recordings()
             self.recordings.budget = budget
-            if self._record_in_succession(budget, deadline, may_repeat=n_plans_left > 0):
+            if self._record_events_in_succession(budget, deadline, may_repeat=n_plans_left > 0):
                 self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
                 self._record_sampled_faults(budget)
                 # Even if faults had to be sampled early, the user asked for the figures of the whole time.
@@ -258,7 +258,7 @@ class LiveRecording:
         self.recordings = Recordings()
         self._stack_cost = 0.0
 
-    def _record_in_succession(self, budget: RecordingBudget, deadline: float, *, may_repeat: bool) -> bool:
+    def _record_events_in_succession(self, budget: RecordingBudget, deadline: float, *, may_repeat: bool) -> bool:
         """Record addresses, switches and stacks; return False if all of it is to be recorded again.
 
         That is so as soon as the processes are busier than planned, if it may be repeated and enough time is left.

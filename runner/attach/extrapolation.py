@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from runner.contract.profile import Access, Anatomy, FaultKind, Memory, Site, Touch
 from runner.profile.anatomy import merge_small_files
-from runner.profile.stack_folding import divide_by_weights
+from runner.profile.stack_folding import divide_total_by_weights
 
 Entry = TypeVar("Entry", Site, FaultKind)
 _TOUCHES_OF_COMPLETE_RECORDINGS = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
@@ -20,14 +20,14 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
     if not anatomy.counted or anatomy.counted == n_faults:
         return anatomy
     factor = n_faults / anatomy.counted
-    faults_by_site = divide_by_weights(
+    faults_by_site = divide_total_by_weights(
         {
             _OTHER_SITES: anatomy.faults_at_other_sites,
             **{index: site.faults for index, site in enumerate(anatomy.sites)},
         },
         n_faults,
     )
-    faults_by_kind = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
+    faults_by_kind = divide_total_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
     scaled_kinds: tuple[FaultKind, ...] = ()
     if faults_by_kind:  # Empty if no kind has faults.
         scaled_kinds = tuple(
@@ -43,9 +43,9 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
             "forks": round(anatomy.forks * factor),
             "threads": round(anatomy.threads * factor),
             "shared_pages": round(anatomy.shared_pages * factor),
-            "by_memory": divide_by_weights(anatomy.by_memory, n_faults),
-            "by_touch": divide_by_weights(anatomy.by_touch, n_faults),
-            "by_access": divide_by_weights(anatomy.by_access, n_faults),
+            "by_memory": divide_total_by_weights(anatomy.by_memory, n_faults),
+            "by_touch": divide_total_by_weights(anatomy.by_touch, n_faults),
+            "by_access": divide_total_by_weights(anatomy.by_access, n_faults),
             **_scale_major_faults(anatomy, factor),
             "kinds": scaled_kinds,
             "sites": tuple(
@@ -74,7 +74,7 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
             Touch.AGAIN: 0,
         }
     # If the short recording has none of these touches, the first touches of the long recording stay first touches.
-    touch_shares = divide_by_weights(complete_touches, first_touches) or {Touch.FIRST: first_touches}
+    touch_shares = divide_total_by_weights(complete_touches, first_touches) or {Touch.FIRST: first_touches}
     for touch, faults in touch_shares.items():
         if faults:
             touches[touch] = touches.get(touch, 0) + faults
@@ -84,7 +84,7 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
     for kind in sampled_anatomy.kinds:
         for part in _split_entry_by_touch(kind, touch_shares):
             kinds[part.memory, part.touch, part.file] += part.faults
-    access = divide_by_weights(complete_anatomy.by_access, sampled_anatomy.counted) or {
+    access = divide_total_by_weights(complete_anatomy.by_access, sampled_anatomy.counted) or {
         Access.UNKNOWN: sampled_anatomy.counted
     }
     factor = sampled_anatomy.counted / complete_anatomy.counted if complete_anatomy.counted else 1.0
@@ -121,5 +121,5 @@ def _split_entry_by_touch(entry: Entry, touch_shares: Mapping[Touch, int]) -> li
     """
     if entry.touch is not Touch.FIRST:
         return [entry]
-    shares = divide_by_weights(touch_shares, entry.faults) or {Touch.FIRST: entry.faults}
+    shares = divide_total_by_weights(touch_shares, entry.faults) or {Touch.FIRST: entry.faults}
     return [entry.model_copy(update={"touch": touch, "faults": faults}) for touch, faults in shares.items() if faults]

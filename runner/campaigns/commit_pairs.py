@@ -55,7 +55,7 @@ class CommitPairs(Struct, frozen=True):
             pairs=pairs,
             judging=judging,
             build_further_trials=lambda number: self._build_further_trials(case, base, head, number),
-            build_base_in_head_folder=lambda: self._build_in_folder_of(case, base, head),
+            build_base_in_head_folder=lambda: self._build_commit_in_folder_of(case, base, head),
             deadline=deadline,
             progress=progress,
         )
@@ -95,7 +95,7 @@ class CommitPairs(Struct, frozen=True):
         return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
 
     @contextmanager
-    def _build_in_folder_of(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
+    def _build_commit_in_folder_of(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
         """Build a commit in the folder of ``place_revision``; yield its trial, with the other build's record.
 
         Raises
@@ -105,5 +105,7 @@ class CommitPairs(Struct, frozen=True):
         """
         place, place_build = self.builder.build(self.repository, place_revision.commit, self.workload)
         subject = Subject(self.repository.name, revision, case, place_build)
-        with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, place) as rebuilt_tree:
+        with self.builder.build_revision_in_other_place(
+            self.repository, revision.commit, self.workload, place
+        ) as rebuilt_tree:
             yield Trial(self.workload, subject, self.bench, rebuilt_tree)

@@ -211,7 +211,7 @@ class CulpritSearcher(Struct, frozen=True):
             self.case,
             parent,
             suspect,
-            _restrict_to_metric(metric, self.service.compare),
+            _restrict_decision_to_metric(metric, self.service.compare),
             pairs=Pairs.for_proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
         )
@@ -226,12 +226,12 @@ class CulpritSearcher(Struct, frozen=True):
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
 
 
-def _restrict_to_metric(
+def _restrict_decision_to_metric(
     metric: str, decide: Callable[[ComparisonRequest], Comparison]
 ) -> Callable[[ComparisonRequest], Comparison]:
     """Restrict a decision function: its decisions request further measurements only if the given metric needs them."""
 
-    def decide_by_metric(request: ComparisonRequest) -> Comparison:
+    def decide_comparison_by_metric(request: ComparisonRequest) -> Comparison:
         """Compare all metrics, but let only the given one ask for more pairs, other builds or another place."""
         comparison = decide(request)
         verdicts = [verdict for verdict in comparison.metrics if verdict.metric == metric]
@@ -244,7 +244,7 @@ def _restrict_to_metric(
         }
         return comparison.model_copy(update=update)
 
-    return decide_by_metric
+    return decide_comparison_by_metric
 
 
 def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:

@@ -193,13 +193,13 @@ class HistoryMeasurement(Struct, frozen=True):
                 run
                 for run in self._plan_runs(revisions).runs
                 if run.reason in REASONS_IN_DOUBT
-                and not (run.reason is Reason.RERUN and self._leaves_to_pairs(run.case, levels_by_case))
+                and not (run.reason is Reason.RERUN and self._leaves_reruns_to_pairs(run.case, levels_by_case))
             ]
             if planned_runs:
                 measure_planned_runs(planned_runs, n_stored=0)
         return self._send_and_summarise(summary, outbox)
 
-    def _leaves_to_pairs(self, case: Case, levels_by_case: Mapping[str, Mapping[str, Number]]) -> bool:
+    def _leaves_reruns_to_pairs(self, case: Case, levels_by_case: Mapping[str, Mapping[str, Number]]) -> bool:
         """Return whether reruns of a case are left out: its last run showed that its counts vary."""
         levels = levels_by_case.get(case.name)
         return self.leaves_doubts_to_pairs and levels is not None and _FAULTS not in levels

@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 
-from runner.campaigns.setting_search import SETTINGS_PER_RUN, VARIABLE_PREFIX, ConfiguredCase, convert_to_same_type
+from runner.campaigns.setting_search import (
+    SETTINGS_PER_RUN,
+    VARIABLE_PREFIX,
+    ConfiguredCase,
+    convert_value_to_same_type,
+)
 from runner.contract.report import Case
 from runner.contract.setting_search import PARAMETER_PREFIX
 from runner.errors import FaultwatchError
@@ -66,7 +71,7 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
     for name, value in settings.items():
         parameter = name.removeprefix(PARAMETER_PREFIX)
         if parameter in parameters and value is not None:
-            parameters[parameter] = convert_to_same_type(parameters[parameter], value)
+            parameters[parameter] = convert_value_to_same_type(parameters[parameter], value)
     return case.model_copy(update={"parameters": parameters})
 
 

@@ -81,7 +81,7 @@ class ConfiguredCase(Struct, frozen=True):
                 if value is not None:
                     build_variables[short_name] = build_settings[name] = value
             elif kind == "parameter" and value is not None:
-                parameters[short_name] = convert_to_same_type(parameters[short_name], value)
+                parameters[short_name] = convert_value_to_same_type(parameters[short_name], value)
             elif kind == "variable":
                 variables.pop(short_name, None)
                 if value is not None:
@@ -91,13 +91,13 @@ class ConfiguredCase(Struct, frozen=True):
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
 
-        def capture_with_build(state: ProcessState) -> Environment:
+        def capture_environment_with_build(state: ProcessState) -> Environment:
             """Return the captured environment with the changed variables of the build, which it does not contain."""
             environment = capture(state)
             return Environment(settings=environment.settings | build_settings) if build_settings else environment
 
         configured_case = ConfiguredCase(
-            workload, case, replace(self.bench, variables=variables, capture=capture_with_build)
+            workload, case, replace(self.bench, variables=variables, capture=capture_environment_with_build)
         )
         configured_case._require_effect(values)
         return configured_case
@@ -125,7 +125,7 @@ class ConfiguredCase(Struct, frozen=True):
             )
 
 
-def convert_to_same_type(previous_value: Parameter, value: str) -> Parameter:
+def convert_value_to_same_type(previous_value: Parameter, value: str) -> Parameter:
     """Convert the text of a parameter to the type of its previous value; keep the text if that is impossible."""
     if isinstance(previous_value, bool):
         return value == "true"

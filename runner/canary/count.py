@@ -71,14 +71,16 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
     omission_reasons = first_faults.omission_reasons
     if omission_reasons:  # memory of a kind that this host lacks may have been touched nevertheless
         first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in omission_reasons])
-    joint_count = _recount_if_wrong(first_faults, count_kinds)
+    joint_count = _recount_canary_if_wrong(first_faults, count_kinds)
     single_counts = []
     if not joint_count.holds:
-        single_counts = [_recount_if_wrong(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
+        single_counts = [_recount_canary_if_wrong(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
     return Canary(counts=(joint_count, *single_counts), left_out=omission_reasons)
 
 
-def _recount_if_wrong(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+def _recount_canary_if_wrong(
+    first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]
+) -> CanaryCount:
     """Return the first count of the canary and, only if it is wrong, two further counts."""
     kinds, expected_count = tuple(first_faults.expected), sum(first_faults.expected.values())
     counts = [first_faults.n_counted]

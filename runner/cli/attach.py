@@ -111,7 +111,7 @@ def command(
     from runner.system.tree import Tree
 
     tree = Tree()
-    _import_in_idle_time(tree)
+    _import_modules_in_idle_time(tree)
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
     from runner.attach.live_remedies import fit_diagnosis
@@ -134,7 +134,7 @@ def command(
     settings = load_settings()
     folder = settings.home / "observations"
     earlier_observation = load_observation(folder, before) if before else None
-    choice = _choose_from_arguments(pid, name, unit, group, container)
+    choice = _choose_processes_from_arguments(pid, name, unit, group, container)
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
     # Observe them. The properties of the program are read from the busiest process.
@@ -199,7 +199,7 @@ def command(
     output_result(stored_observation.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
 
 
-def _choose_from_arguments(
+def _choose_processes_from_arguments(
     pid: int | None, name: str | None, unit: str | None, group: str | None, container: str | None
 ) -> "ProcessChoice":
     """Return the processes that the arguments name."""
@@ -238,7 +238,7 @@ def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
     return choose_call_graph(program.get_outside_path(program.file))
 
 
-def _import_in_idle_time(tree: "Tree") -> None:
+def _import_modules_in_idle_time(tree: "Tree") -> None:
     """Import the modules for an observation, so that this takes no time from the process.
 
     It takes a quarter of a second of CPU time.

@@ -19,15 +19,15 @@ def set_outputs(outputs: Mapping[str, str]) -> None:
     for name, value in outputs.items():
         if re.search(r"[\r\n]", value):
             raise FaultwatchError(f"the output {name} has more than one line: {value!r}")
-    _append_to_file("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
+    _append_text_to_file("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
 
 
 def add_summary(markdown: str) -> None:
     """Append Markdown to the summary of this job; do nothing outside GitHub Actions."""
-    _append_to_file("GITHUB_STEP_SUMMARY", markdown)
+    _append_text_to_file("GITHUB_STEP_SUMMARY", markdown)
 
 
-def _append_to_file(variable: str, text: str) -> None:
+def _append_text_to_file(variable: str, text: str) -> None:
     """Append text to the file that an environment variable names; do nothing if it is not set.
 
     Raises

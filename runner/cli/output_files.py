@@ -56,7 +56,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     temporary_file = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _must_write_in_place(file):
-            _write_in_place(file, break_commands(text))  # The file may be the log of a CI job.
+            _write_file_in_place(file, break_commands(text))  # The file may be the log of a CI job.
             return
         temporary_file.unlink(missing_ok=True)
         # An untrusted checkout may contain a link for each process id: this mode does not follow one.
@@ -84,7 +84,7 @@ def _must_write_in_place(file: Path) -> bool:
     return not file.is_file()
 
 
-def _write_in_place(file: Path, text: str) -> None:
+def _write_file_in_place(file: Path, text: str) -> None:
     """Write to an existing file; if it is one of the command's output streams, write through the stream.
 
     The stream keeps its position. Opening the file separately would truncate it, and later output would overwrite the

@@ -13,7 +13,7 @@ from runner.execution.system_call_filter import (
     add_rule,
     export_filter,
     load_libseccomp,
-    open_as_descriptor,
+    open_filter_as_descriptor,
 )
 
 # Constants of libseccomp's seccomp.h: actions, attributes of a filter, and below the operators.
@@ -149,7 +149,7 @@ def open_lookup_filter(*, includes_open_files: bool) -> Iterator[int]:
     FaultwatchError
         libseccomp cannot be loaded, or cannot create the filter.
     """
-    with open_as_descriptor(_build_filter(includes_open_files)) as descriptor:
+    with open_filter_as_descriptor(_build_filter(includes_open_files)) as descriptor:
         yield descriptor
 
 

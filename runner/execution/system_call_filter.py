@@ -108,12 +108,12 @@ def open_filter(*, no_user_namespaces: bool = False) -> Iterator[int]:
     FaultwatchError
         If libseccomp cannot be loaded, or cannot create the filter.
     """
-    with open_as_descriptor(_build_filter(no_user_namespaces)) as descriptor:
+    with open_filter_as_descriptor(_build_filter(no_user_namespaces)) as descriptor:
         yield descriptor
 
 
 @contextmanager
-def open_as_descriptor(program: bytes) -> Iterator[int]:
+def open_filter_as_descriptor(program: bytes) -> Iterator[int]:
     """Yield a descriptor from which a filter can be read from its beginning."""
     descriptor = os.memfd_create("system-calls")
     try:

@@ -24,7 +24,7 @@ from runner.importing.formats import (
 )
 from runner.importing.imported_result import Result
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.runs_from_results import group_into_runs
+from runner.importing.runs_from_results import group_results_into_runs
 from runner.importing.source import Source, describe_first_mistake, shorten_message
 
 
@@ -48,7 +48,9 @@ def _make_result_format(
     name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]
 ) -> Format:
     """Return a format from a parser that returns single results, which are then grouped into runs."""
-    return Format(name, recognises, lambda source, defaults: group_into_runs(parse(source), name, source, defaults))
+    return Format(
+        name, recognises, lambda source, defaults: group_results_into_runs(parse(source), name, source, defaults)
+    )
 
 
 _CUSTOM_FORMATS = [

@@ -21,7 +21,7 @@ _MAX_SETTING_CHARACTERS = 1000
 """How much of the text of each setting is kept: a file can contain any length."""
 
 
-def group_into_runs(
+def group_results_into_runs(
     results: Iterable[Result], format_name: str, source: Source, defaults: ImportDefaults
 ) -> list[ImportedRun]:
     """Group results into runs: those with the same case, revision, time, host and settings form one run."""

@@ -165,7 +165,7 @@ def compare_interleaved_trials(
             )
     if build_base_in_head_folder:
         program_trees = base.answered_lookups.program_tree, head.answered_lookups.program_tree
-        result = _compare_in_other_place(
+        result = _compare_trials_in_other_place(
             result,
             build_base_in_head_folder,
             program_trees,
@@ -265,7 +265,7 @@ def _can_run_alone(trial: Trial) -> bool:
     return True
 
 
-def _compare_in_other_place(
+def _compare_trials_in_other_place(
     result: ComparisonResult,
     build_base_in_head_folder: BuildBaseInHeadFolder,
     program_trees: tuple[ProgramTree, ProgramTree],

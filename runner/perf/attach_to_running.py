@@ -40,18 +40,18 @@ def attach_to_running(
         if not processes:
             raise AttachError("the program could not be found")
         with suppress(_ChildEndedError):
-            return _attach_to(processes, events, filters, list_processes), processes
+            return _attach_perf(processes, events, filters, list_processes), processes
     with _stop_children(list_processes) as stopped_processes:
         processes = stopped_processes
         # A child that was about to end can still end after it was stopped, so retry; there are fewer each time.
         for _ in stopped_processes:
             with suppress(_ChildEndedError):
-                return _attach_to(processes, events, filters, list_processes), processes
+                return _attach_perf(processes, events, filters, list_processes), processes
             processes = list_processes()
     raise AttachError("the program's children end faster than perf can attach to them")
 
 
-def _attach_to(
+def _attach_perf(
     processes: Sequence[int],
     events: Sequence[str],
     filters: Mapping[str, str],

@@ -55,7 +55,7 @@ class HugePages:
         previous_refusal = system_calls.get_huge_page_refusal()
         if self._policy == "never":
             system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
-        elif self._policy == "always" or not self._try_to_refuse_unadvised():
+        elif self._policy == "always" or not self._try_to_refuse_unadvised_pages():
             # A process can only refuse huge pages that the host's policy grants, so change the host's policy.
             host = HostSetting(self._find_decisive_file(), self._tree)
             host.hold(self._policy)
@@ -72,7 +72,7 @@ class HugePages:
             if host:
                 host.restore()
 
-    def _try_to_refuse_unadvised(self) -> bool:
+    def _try_to_refuse_unadvised_pages(self) -> bool:
         """Refuse all but advised huge pages; return whether this is enough, whatever the host's policy becomes.
 
         It is not if the host's policy is ``never``, which refuses advised huge pages as well.

@@ -141,10 +141,10 @@ class MemoryGroup:
         self.folder = self._pids_folder = None
         for folder in folders:
             if folder is not None:
-                self.kill_and_remove(folder)
+                self.kill_and_remove_group(folder)
 
     @staticmethod
-    def kill_and_remove(folder: Path) -> None:
+    def kill_and_remove_group(folder: Path) -> None:
         """Kill the processes of a group, and remove it. If some do not end within 2 seconds, the group stays."""
         deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
         # Repeat this: processes can start others until they are killed, and leave the group only when they have ended.
@@ -219,7 +219,7 @@ def _remove_abandoned_groups(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*"):
         match = _GROUP_NAME.fullmatch(folder.name)
         if match and not is_alive(match[1]):
-            MemoryGroup.kill_and_remove(folder)
+            MemoryGroup.kill_and_remove_group(folder)
 
 
 def _remove_group(folder: Path) -> None:

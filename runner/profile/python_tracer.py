@@ -55,7 +55,7 @@ class LineCounter:
     def start(self) -> None:
         """Begin to count, in this thread and in all threads that are started later."""
         self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
-        os.register_at_fork(before=self._note_fork, after_in_child=self._start_in_child)
+        os.register_at_fork(before=self._note_fork, after_in_child=self._start_counting_in_child)
         threading.settrace(self.trace_call)
         sys.settrace(self.trace_call)
 
@@ -82,7 +82,7 @@ class LineCounter:
         self._assign_faults()
         self._has_forked = True
 
-    def _start_in_child(self) -> None:
+    def _start_counting_in_child(self) -> None:
         """Begin to count the faults of a forked process, whose pages are shared with its parent."""
         self.faults.clear()
         self.faults_after_fork.clear()

@@ -88,7 +88,7 @@ def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
     return weighted_stacks
 
 
-def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
+def divide_total_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     """Distribute a total in proportion to weights, as whole numbers that add up to the total exactly.
 
     All shares are rounded down, and the rest goes to those with the largest remainders. Without weights, nothing is
@@ -104,11 +104,11 @@ def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     return shares
 
 
-def distribute_over_stacks(
+def distribute_total_over_stacks(
     weights: Mapping[tuple[ScriptFrame, ...], int], total: int
 ) -> dict[tuple[ScriptFrame, ...], int]:
     """Distribute a total over stacks, as whole numbers that add up to the total; leave out stacks whose share is 0."""
-    return {stack: share for stack, share in divide_by_weights(weights, total).items() if share}
+    return {stack: share for stack, share in divide_total_by_weights(weights, total).items() if share}
 
 
 class FrameTable(Struct):
@@ -129,7 +129,7 @@ class FrameTable(Struct):
         recorded_bytes: int,
     ) -> contract.StackProfile:
         """Return recorded stacks as a profile of one kind, with weights that add up to ``total``."""
-        stacks = self.fold_stacks(distribute_over_stacks(weighted_stacks.stacks, total), weighted_stacks.waits)
+        stacks = self.fold_stacks(distribute_total_over_stacks(weighted_stacks.stacks, total), weighted_stacks.waits)
         return contract.StackProfile(
             kind=kind,
             samples=weighted_stacks.samples,

@@ -109,9 +109,9 @@ class Outbox:
         try:
             self._posted_files.update(self.spool.add(*documents))
         except FaultwatchError as storage_error:
-            self._store_or_send(documents, storage_error)
+            self._store_or_send_documents(documents, storage_error)
 
-    def _store_or_send(self, documents: Sequence[SpooledDocument], storage_error: FaultwatchError) -> None:
+    def _store_or_send_documents(self, documents: Sequence[SpooledDocument], storage_error: FaultwatchError) -> None:
         """Store the documents for which there is room, and send the others at once."""
         for document in documents:
             try:

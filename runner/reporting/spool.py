@@ -83,7 +83,7 @@ class Spool(Struct, frozen=True):
             try:
                 send(document)
             except RequestRefused as error:
-                _move_to_refused(file, error.what)
+                _set_document_aside(file, error.what)
                 continue
             except ServiceUnavailable:
                 # A proxy returns the same status if it cannot forward this document, so start the next attempt with
@@ -118,7 +118,7 @@ class Spool(Struct, frozen=True):
         try:
             send(document)
         except RequestRefused as error:
-            _move_to_refused(file, error.what)
+            _set_document_aside(file, error.what)
             raise
         file.unlink(missing_ok=True)
 
@@ -152,7 +152,7 @@ class Spool(Struct, frozen=True):
                 continue  # Another process has sent it meanwhile.
             except ValidationError as error:
                 # It is damaged, or written by another version. Set it aside, so that it does not block the others.
-                _move_to_refused(
+                _set_document_aside(
                     file, f"the file is not a {_get_kind(file)} that this version can read: {error.errors()[0]['msg']}"
                 )
                 continue
@@ -202,7 +202,7 @@ def _requeue_report_if_present(file: Path) -> None:
         _requeue_document(file)
 
 
-def _move_to_refused(file: Path, reason: str) -> None:
+def _set_document_aside(file: Path, reason: str) -> None:
     """Set a document aside, and write the reason to a file beside it."""
     with suppress(OSError):
         file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")

@@ -51,7 +51,7 @@ class BranchFiles(Struct):
             The name of the branch is invalid, or the branch is missing, is not a store, is checked out in a working
             tree, or was written by a newer version.
         """
-        if self.branch.startswith("-") or self._try_to_run("check-ref-format", self._ref) is None:
+        if self.branch.startswith("-") or self._try_to_run_git("check-ref-format", self._ref) is None:
             raise FaultwatchError(
                 f"{self.branch!r} is not a valid branch name",
                 "write a valid name after branch:, as in branch:faultwatch-data",
@@ -68,7 +68,7 @@ class BranchFiles(Struct):
                 f"the branch {self.branch} is checked out in {work_tree}", "choose a branch that is not checked out"
             )
         for tip in tips:
-            marker = self._try_to_run("cat-file", "blob", f"{tip}:{MARKER}")
+            marker = self._try_to_run_git("cat-file", "blob", f"{tip}:{MARKER}")
             if marker is None:
                 raise FaultwatchError(
                     f"the branch {self.branch} is not a run store", "choose a new branch, such as faultwatch-data"
@@ -176,14 +176,14 @@ class BranchFiles(Struct):
         if (
             own_tip
             and fetched_tip
-            and self._try_to_run("merge-base", "--is-ancestor", fetched_tip, own_tip) is not None
+            and self._try_to_run_git("merge-base", "--is-ancestor", fetched_tip, own_tip) is not None
         ):
             fetched_tip = ""
         return [tip for tip in (own_tip, fetched_tip) if tip]
 
     def _find_tip(self, ref: str) -> str:
         """Return the commit of a ref; empty if there is no such ref."""
-        return (self._try_to_run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") or "").strip()
+        return (self._try_to_run_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") or "").strip()
 
     def _map_blobs(self) -> dict[str, str]:
         """Return the blob hash of each document in the store, by name."""
@@ -222,7 +222,7 @@ class BranchFiles(Struct):
         """Return what git prints."""
         return self._run_git(*arguments).decode(errors="surrogateescape")
 
-    def _try_to_run(self, *arguments: str) -> str | None:
+    def _try_to_run_git(self, *arguments: str) -> str | None:
         """Return what git prints; None if it fails, for commands whose failure is an answer."""
         try:
             return self._read_output(*arguments)

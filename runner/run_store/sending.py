@@ -41,7 +41,7 @@ def send_store(
     for name, content in store.read(Kind.REVISIONS, subjects):
         _send_one(store, service, name, content)
         advance(1)
-    for batch in _split_into_batches(store.read(Kind.REPORTS, subjects)):
+    for batch in _split_reports_into_batches(store.read(Kind.REPORTS, subjects)):
         _send_reports(store, service, batch)
         sent_runs.runs += len(batch)
         advance(len(batch))
@@ -57,7 +57,7 @@ def count_documents(store: RunStore, subjects: set[str] | None = None) -> int:
     return sum(len(store.list_documents(kind, subjects)) for kind in Kind)
 
 
-def _split_into_batches(
+def _split_reports_into_batches(
     documents: Iterator[tuple[DocumentName, bytes]],
 ) -> Iterator[list[tuple[DocumentName, bytes]]]:
     """Split reports into batches that are small enough for one request."""

@@ -171,7 +171,7 @@ class ServerExecution:
         """
         self._wait_until_ready()
         if self._bound_server.fill:
-            self._run_or_raise(self._bound_server.fill, "fill")
+            self._run_command_or_raise(self._bound_server.fill, "fill")
 
     def _wait_until_ready(self) -> None:
         """Wait until the server is ready, as its workload says.
@@ -211,9 +211,9 @@ class ServerExecution:
         """Wait until a time of the monotonic clock, or until the server has ended."""
         self._program.wait_until(lambda: False, moment)
 
-    def run_in_server_network(self, command: Sequence[str], seconds: float) -> CommandResult:
+    def run_command_in_server_network(self, command: Sequence[str], seconds: float) -> CommandResult:
         """Run a command in the network of the server."""
-        return self._run_until_end(command, time.monotonic() + seconds)
+        return self._run_command_until_end(command, time.monotonic() + seconds)
 
     def run_window(self) -> Window:
         """Load the server once while it is counted, and return the window.
@@ -238,7 +238,7 @@ class ServerExecution:
             before = read_process_figures(self._counted_program.list_processes())
             for attached_perf in (perf, *recorders):
                 attached_perf.send_command("enable")
-            result = self._run_or_raise(self._bound_server.load, f"window {len(self.windows) + 1}")
+            result = self._run_command_or_raise(self._bound_server.load, f"window {len(self.windows) + 1}")
             self._wait_until_idle()
             for attached_perf in (perf, *recorders):
                 attached_perf.send_command("disable")
@@ -302,7 +302,9 @@ class ServerExecution:
         if deadline is None:  # The server has a stop command.
             self._require_alive("before it was stopped")
             deadline = time.monotonic() + self._server.stop_timeout
-            self._run_or_raise(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
+            self._run_command_or_raise(
+                self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True
+            )
         stop_method = "its stop_command" if self._bound_server.stop_command else self._server.stop_signal
         if not self._program.wait_until(lambda: self._program.has_ended, deadline):
             raise self._kill_server(
@@ -345,7 +347,7 @@ class ServerExecution:
     def _wait_for_ready_command(self, deadline: float) -> None:
         """Repeat the ready command until it succeeds; at the deadline, kill the server and raise the failure."""
         while True:
-            result = self._run_until_end(self._bound_server.ready_command, deadline)
+            result = self._run_command_until_end(self._bound_server.ready_command, deadline)
             self._require_alive("before it was ready")
             if not result.problem:
                 return
@@ -373,12 +375,12 @@ class ServerExecution:
                 return
             interval_start, previous_activity = now, activity
 
-    def _run_or_raise(
+    def _run_command_or_raise(
         self, command: Sequence[str], purpose: str, *, deadline: float | None = None, may_end_server: bool = False
     ) -> CommandResult:
         """Run a command beside the server; return its result. If it fails, raise with ``purpose`` in the message."""
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
-        result = self._run_until_end(command, deadline)
+        result = self._run_command_until_end(command, deadline)
         if not may_end_server:
             # A load often fails because the server does.
             self._require_alive(f"during {purpose}", _END_SECONDS if result.problem else 0)
@@ -393,7 +395,7 @@ class ServerExecution:
             raise ExecutionFailure(message, log, was_stopped=result.timed_out)
         return result
 
-    def _run_until_end(self, command: Sequence[str], deadline: float) -> CommandResult:
+    def _run_command_until_end(self, command: Sequence[str], deadline: float) -> CommandResult:
         """Run a command beside the server until it ends or the deadline passes; return its result, even if it failed.
 
         Raises

@@ -29,7 +29,7 @@ from runner.process_state.umask import use_standard_umask
 from runner.subject.build_errors import find_first_error
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
 from runner.subject.build_needs import find_missing_programs
-from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
+from runner.subject.build_places import BuildPlaces, make_empty_folder, move_build_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
@@ -178,7 +178,7 @@ class Builder(Struct, frozen=True):
         is_cached = record is not None
         if record is None:
             with self.turn.pause(clock=self.clock):
-                record = self._build_in_place(repository, commit, workload, build_folder)
+                record = self._build_tree_in_place(repository, commit, workload, build_folder)
             self.places.evict()
         if is_cached:
             log_step("using the build of %s in %s", commit[:10], build_folder)
@@ -188,7 +188,7 @@ class Builder(Struct, frozen=True):
         return build_folder / TREE_FOLDER, build
 
     @contextmanager
-    def build_in_other_place(
+    def build_revision_in_other_place(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
     ) -> Iterator[Path]:
         """Build a revision in the folder of another one, and yield its tree; restore the other build afterwards.
@@ -203,7 +203,7 @@ class Builder(Struct, frozen=True):
         with self._move_build_aside(tree):
             # Do not write a record: if this process is killed, the tree must not be taken for the other revision's.
             with self.turn.pause(clock=self.clock):
-                record = self._run_and_record(repository, commit, workload, tree)
+                record = self._run_and_record_build(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
             yield tree
@@ -243,7 +243,7 @@ class Builder(Struct, frozen=True):
     def _move_build_aside(tree: Path) -> Iterator[Path]:
         """Make the folder of a build empty, and yield where the build is meanwhile; put it back afterwards."""
         build_folder = tree.parent
-        moved_build = move_aside(build_folder)
+        moved_build = move_build_aside(build_folder)
         try:
             build_folder.mkdir()
             yield moved_build
@@ -356,7 +356,7 @@ class Builder(Struct, frozen=True):
         # The commit is for human readers. It is abbreviated, because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
-    def _build_in_place(
+    def _build_tree_in_place(
         self, repository: Repository, commit: str, workload: Workload, build_folder: Path
     ) -> BuildRecord:
         """Build in the folder in which the program will run, because build systems write its path into their output.
@@ -367,7 +367,7 @@ class Builder(Struct, frozen=True):
         """
         make_empty_folder(build_folder)
         try:
-            record = self._run_and_record(repository, commit, workload, build_folder / TREE_FOLDER)
+            record = self._run_and_record_build(repository, commit, workload, build_folder / TREE_FOLDER)
             if record.failure:
                 make_empty_folder(build_folder)
             write_record(build_folder, record)
@@ -377,7 +377,7 @@ class Builder(Struct, frozen=True):
         return record
 
     @use_standard_umask()
-    def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
+    def _run_and_record_build(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         """Build a commit into a tree, and return the record of success or failure."""
         began_at_ns = time.time_ns()
         self._write_files(repository, commit, workload, tree)

@@ -123,7 +123,7 @@ class BuildAhead:
         # If this build took long enough, workers are worthwhile.
         if not self._workers and self._n_jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
-        self._collect_and_assign()
+        self._collect_and_assign_builds()
         return tree, build
 
     def _mark_own_build(self, build: Build, commit: str) -> Build:
@@ -137,14 +137,14 @@ class BuildAhead:
             worker = next((worker for worker in self._workers if worker.is_idle), None)
             if worker is not None:
                 self._assign_commit(worker, commit)
-        self._collect_and_assign()
+        self._collect_and_assign_builds()
         if worker is None or worker.commit != commit:
             return
         # While waiting, let other commands measure; the workers are stopped only while they do.
         with self._builder.turn.pause([worker.supervisor for worker in self._workers], self._clock):
             while worker.commit == commit:
                 select.select([busy for busy in self._workers if busy.commit is not None], [], [])
-                self._collect_and_assign()
+                self._collect_and_assign_builds()
 
     def pause_builds(self) -> AbstractContextManager[None]:
         """Return a context manager in whose context no worker builds."""
@@ -155,9 +155,9 @@ class BuildAhead:
         """Stop the builds of all workers within the context."""
         with pause_descendants((worker.supervisor for worker in self._workers), self._clock):
             yield
-        self._collect_and_assign()
+        self._collect_and_assign_builds()
 
-    def _collect_and_assign(self) -> None:
+    def _collect_and_assign_builds(self) -> None:
         """Note the builds that workers have finished, and give idle workers the next commits that need a build."""
         for worker in self._workers:
             if worker.has_finished_build():

@@ -154,7 +154,7 @@ def make_empty_folder(build_folder: Path) -> None:
         raise FaultwatchError(f"{build_folder} cannot be removed", "remove it by hand") from None
 
 
-def move_aside(build_folder: Path) -> Path:
+def move_build_aside(build_folder: Path) -> Path:
     """Move a build out of its place temporarily; return its new path."""
     aside_folder = build_folder.with_name(f"{build_folder.name}{_ASIDE_SUFFIX}")
     remove_tree(aside_folder)

@@ -121,7 +121,7 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
         checkout.tree.mkdir()
 
         def write(paths: list[str]) -> None:
-            for batch in _split_into_batches(paths):
+            for batch in _split_paths_into_batches(paths):
                 repository.git("checkout-index", "--force", "--", *batch, checkout=checkout)
 
         repository.git("read-tree", commit, checkout=checkout)
@@ -236,14 +236,14 @@ def _may_be_pointer(entry: Entry) -> bool:
 def list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
     """Return the paths to which the attributes of a checkout assign the filter of Git LFS."""
     lfs_paths: list[str] = []
-    for batch in _split_into_batches(paths):
+    for batch in _split_paths_into_batches(paths):
         text = repository.git("check-attr", "-z", "filter", "--", *batch, checkout=checkout, decode_paths=True)
         fields = text.split("\0")  # Three fields for each path: the path, the attribute, its value.
         lfs_paths += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
     return lfs_paths
 
 
-def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
+def _split_paths_into_batches(paths: list[str]) -> Iterator[list[str]]:
     """Yield the paths in batches that fit into a command line."""
     return (paths[start : start + _MAX_PATHS_PER_CALL] for start in range(0, len(paths), _MAX_PATHS_PER_CALL))
 

@@ -223,7 +223,7 @@ def _name_latencies(cells: Iterable[tuple[str, Any]], seconds_per_unit: float) -
     return latencies
 
 
-def _add_up(benchmarks: Iterable[_Benchmark]) -> WorkDone:
+def _sum_benchmarks(benchmarks: Iterable[_Benchmark]) -> WorkDone:
     """Return the total work of several benchmarks that ran one after the other.
 
     A percentile of all operations cannot be computed from those of the parts, so its upper bound, the largest of them,
@@ -253,7 +253,7 @@ _BENCHMARK_READERS: Mapping[str, Callable[[str], Iterator[_Benchmark]]] = {
 
 
 def _make_reader(read_benchmarks: Callable[[str], Iterator[_Benchmark]]) -> Callable[[str], WorkDone]:
-    return lambda text: _add_up(read_benchmarks(text))
+    return lambda text: _sum_benchmarks(read_benchmarks(text))
 
 
 LOAD_GENERATOR_READERS: Mapping[str, Callable[[str], WorkDone]] = {

@@ -120,13 +120,15 @@ class BackgroundScheduler:
         state.running = True
         state.due = math.inf
         try:
-            threading.Thread(target=self._run_and_reschedule, args=(state,), daemon=True, name=state.task.name).start()
+            threading.Thread(
+                target=self._run_and_reschedule_task, args=(state,), daemon=True, name=state.task.name
+            ).start()
         except RuntimeError as error:  # The system cannot create a thread.
             log.error("%s is delayed: %s", state.task.name, error)
             state.running = False
             state.due = now + state.task.interval
 
-    def _run_and_reschedule(self, state: _TaskState) -> None:
+    def _run_and_reschedule_task(self, state: _TaskState) -> None:
         """Run a task once, and set the time of its next run; log an error unless it was logged before."""
         wait = state.task.interval
         try:

@@ -63,7 +63,7 @@ def restore(file: Path, replace: bool) -> None:
         with show_progress("loading") as report_progress:
             restore_database(database, file, replace, report_progress)
         upgrade_database(database)
-        _record_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
+        _record_action_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     click.echo(f"{database.name} was restored from {file}")
 
 
@@ -163,7 +163,7 @@ def retain(
                 result = apply_rule(database, rule, report_progress)
             age_limits = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
             requested_limits = {name: age for name, age in age_limits.items() if age is not None}
-            _record_in_audit_log(
+            _record_action_in_audit_log(
                 database, AuditAction.DATA_THINNED, ", ".join(subjects), {**requested_limits, **asdict(result)}
             )
     click.echo(_describe_retention(result, dry_run=dry_run))
@@ -204,7 +204,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
             with show_progress("deleting") as report_progress:
                 deletion.delete_subject(database, subject, report_progress)
-            _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
+            _record_action_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
             click.echo(f"{subject} was deleted")
 
 
@@ -235,7 +235,9 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
             raise ServiceError("There is no such subject", name, f"Known: {', '.join(stored_names) or 'none yet'}.")
 
 
-def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
+def _record_action_in_audit_log(
+    database: Database, action: AuditAction, target: str, detail: Mapping[str, object]
+) -> None:
     """Record an action of a command in the audit log, with the name of the user who runs it."""
     from service.store import audit
 

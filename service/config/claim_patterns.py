@@ -14,8 +14,8 @@ def matches_workflow(reference: str, pattern: str) -> bool:
     REF, it matches any REF.
     """
     path, _, ref = pattern.partition("@")
-    wanted_ref = "[^@]*" if ref in {"", "*"} else _convert_to_regex(ref)
-    return bool(re.fullmatch(f"{_convert_to_regex(path)}@{wanted_ref}", reference))
+    wanted_ref = "[^@]*" if ref in {"", "*"} else _convert_pattern_to_regex(ref)
+    return bool(re.fullmatch(f"{_convert_pattern_to_regex(path)}@{wanted_ref}", reference))
 
 
 def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
@@ -32,6 +32,6 @@ def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
     return repository.startswith(f"{owner}/") and number in {"", str(claims.get("repository_owner_id", ""))}
 
 
-def _convert_to_regex(pattern: str) -> str:
+def _convert_pattern_to_regex(pattern: str) -> str:
     """Return a pattern as a regular expression, in which ``*`` matches any text without ``/`` and ``@``."""
     return "[^@/]*".join(map(re.escape, pattern.split("*")))

@@ -234,13 +234,13 @@ class Config(Settings):
             remedy = f"Unset either FAULTWATCH_ACCESS or {IdentityProvider.switch}."
             raise ServiceError("People cannot sign in to an open service", "FAULTWATCH_ACCESS=open", remedy)
         forge_settings = (forge.read_if_enabled(environment, config.address) for forge in forges)
-        return config.copy_with(
+        return config.copy_with_values(
             forges={settings.kind: settings for settings in forge_settings if settings is not None},
             jobs=TrustedJobs.read_if_enabled(environment, config.address),
             provider=provider,
             notifications=NotificationFile.read(environment),
         )
 
-    def copy_with(self, **changes: Any) -> Config:
+    def copy_with_values(self, **changes: Any) -> Config:
         """Return a copy of the settings in which the given fields have other values."""
         return self.model_copy(update=changes)

@@ -145,21 +145,21 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
     visible_rows = [_build_row(row) for row in rows if not row.settled]
     folded_rows = [_build_row(row) for row in rows if row.settled]
     if not folded_rows:
-        return _fit_into_limit(visible_rows, max_bytes)
+        return _fit_table_into_limit(visible_rows, max_bytes)
     section_start, section_end = _FOLDED_SECTION
     section_start = section_start.format(
         f"{format_count(len(folded_rows), 'more row' if visible_rows else 'row')}: unchanged, or not judged"
     )
     section_bytes = _count_bytes(section_start) + _count_bytes(section_end)
     # The visible rows come first, but leave room for the line that counts the folded rows.
-    table = _fit_into_limit(
+    table = _fit_table_into_limit(
         visible_rows, max_bytes - section_bytes - _count_bytes(_describe_left_out(len(folded_rows)))
     )
-    folded_table = _fit_into_limit(folded_rows, max_bytes - _count_bytes(table) - section_bytes)
+    folded_table = _fit_table_into_limit(folded_rows, max_bytes - _count_bytes(table) - section_bytes)
     return f"{table}{section_start}{folded_table}{section_end}\n" if folded_table else table
 
 
-def _fit_into_limit(lines: Sequence[str], max_bytes: int) -> str:
+def _fit_table_into_limit(lines: Sequence[str], max_bytes: int) -> str:
     """Return a table with the rows that fit, and a line with the number of rows that do not."""
     remaining_bytes = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines)))
     remaining_bytes -= _LINE_BREAK_BYTES

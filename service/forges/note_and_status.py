@@ -88,7 +88,7 @@ def build_reply_marker(comment_id: int) -> str:
     return f"<!-- faultwatch reply {comment_id} -->"
 
 
-def run_and_reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
+def run_commands_and_reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
     """Run commands whose author has been checked, and return the reply."""
     return "\n\n".join(_run_command(command, head, handlers) for command in commands)
 

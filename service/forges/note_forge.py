@@ -135,7 +135,9 @@ class NoteForge(ABC):
             return
         marker = note_and_status.build_reply_marker(action.comment_id)
         if note_and_status.find_posted_note(self.client.list_notes(pull), marker, self.client.user_id) is None:
-            reply = note_and_status.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
+            reply = note_and_status.run_commands_and_reply(
+                action.commands, self.client.find_head_commit(pull), handlers
+            )
             self.client.create_note(pull, break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:

@@ -83,7 +83,7 @@ class DriftBisector:
                 now,
             )
             for job_id, action in action_of_job.items():
-                jobs.move_to_next_state(rows[job_id], action.action, SERVICE, action.reason, now)
+                jobs.move_job_to_next_state(rows[job_id], action.action, SERVICE, action.reason, now)
         if action_of_job:
             self.scheduler.wake()
 

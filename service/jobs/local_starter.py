@@ -80,7 +80,7 @@ class LocalStarter:
             flush=True,
         )
         thread = threading.Thread(
-            target=self._run_and_release, args=(job.id, job.attempts), daemon=True, name=f"job {job.id}"
+            target=self._run_and_release_process, args=(job.id, job.attempts), daemon=True, name=f"job {job.id}"
         )
         self._is_busy = True
         try:
@@ -109,7 +109,7 @@ class LocalStarter:
         """Return the log file of a job."""
         return self.home / "jobs" / f"{job_id}.log"
 
-    def _run_and_release(self, job_id: int, attempt: int) -> None:
+    def _run_and_release_process(self, job_id: int, attempt: int) -> None:
         """Run the process of a job's attempt until it ends.
 
         If the process cannot be started, nothing is reported: the job will count as lost, because no runner claims it.

@@ -211,7 +211,7 @@ class JobScheduler:
             due_action = self._find_due_action(row) if row else None
             if row is None or due_action is None:
                 return False
-            jobs.move_to_next_state(row, due_action.action, SERVICE, due_action.reason, self.now())
+            jobs.move_job_to_next_state(row, due_action.action, SERVICE, due_action.reason, self.now())
             dispatched_job = jobs.build_view(row) if due_action.action is Action.DISPATCH else None
         if dispatched_job is not None:
             self._start_job(dispatched_job)
@@ -244,7 +244,7 @@ class JobScheduler:
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             if row is not None and row.attempts == attempt and row.state in {State.DISPATCHED, State.RUNNING}:
-                jobs.move_to_next_state(row, Action.LOSE, SERVICE, reason, self.now())
+                jobs.move_job_to_next_state(row, Action.LOSE, SERVICE, reason, self.now())
         self.wake()
 
     def _post_result(self) -> bool:

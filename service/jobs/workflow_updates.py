@@ -51,9 +51,11 @@ def update_job_from_workflow(
             return  # It was created before the last dispatch, so it is an earlier attempt.
         row.log_url = log_url
         if conclusion == "cancelled":
-            jobs.move_to_next_state(row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", scheduler.now())
+            jobs.move_job_to_next_state(
+                row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", scheduler.now()
+            )
         elif conclusion is not None:
-            jobs.move_to_next_state(
+            jobs.move_job_to_next_state(
                 row, Action.LOSE, SERVICE, f"The job's workflow ended: {conclusion}.", scheduler.now()
             )
     scheduler.wake()

@@ -68,7 +68,9 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
     if query_data.judged:
         with get_database().reading() as session:
             measured_subjects = nightly_runs.list_measured_subjects(session, name)
-        judging_wait.judge_or_refuse(*(SeriesFilter(subject=subject, host=host) for subject, host in measured_subjects))
+        judging_wait.judge_series_or_refuse(
+            *(SeriesFilter(subject=subject, host=host) for subject, host in measured_subjects)
+        )
         with get_database().reading() as session:
             new_drifts = nightly_runs.find_unreported_drifts(session, name)
         if new_drifts:

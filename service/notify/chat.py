@@ -37,7 +37,7 @@ logging.getLogger("apprise").propagate = False
 logging.getLogger("urllib3").setLevel(logging.WARNING)
 
 
-def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[str, str]) -> None:
+def send_message_to_chat(message: Message, channel: ChatChannel, environment: Mapping[str, str]) -> None:
     """Send a message; in several parts if the service limits the length.
 
     Raises
@@ -59,13 +59,13 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
     apprise = Apprise(asset=asset)
     apprise.add(receiver)
     body_format = NotifyFormat.MARKDOWN if chat.format == "markdown" else NotifyFormat.TEXT
-    for part in split_into_parts(message, receiver.body_maxlen, chat):
+    for part in split_text_into_parts(message, receiver.body_maxlen, chat):
         result = apprise.notify(body=part, body_format=body_format)
         if not result:
             raise NotSentError(f"{chat.name}: {hide_secrets(_find_reason(result), url)}")
 
 
-def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Iterator[str]:
+def split_text_into_parts(message: Message, max_characters: int, chat: Chat) -> Iterator[str]:
     """Yield the text of a message in parts of whole lines.
 
     Parameters

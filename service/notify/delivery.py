@@ -36,9 +36,9 @@ def send_message(
         elif isinstance(channel, ChatChannel):
             from service.notify import chat  # noqa: PLC0415 - Apprise, which other services need not load
 
-            chat.send_to_chat(message, channel, environment)
+            chat.send_message_to_chat(message, channel, environment)
         else:
-            webhook.send_to_webhook(message, channel, environment)
+            webhook.send_message_to_webhook(message, channel, environment)
     except NotSentError as error:
         return str(error)
     return None

@@ -82,7 +82,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
             for occasion in occasions
             if occasion.event_id in event_by_id and _wants_event(channel, event_by_id[occasion.event_id])
         ]
-        batches = delivery_schedule.group_into_messages(channel, new_occasions)
+        batches = delivery_schedule.group_events_into_messages(channel, new_occasions)
         return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 

@@ -13,7 +13,7 @@ TIMEOUT = (5, 20)
 """Time-outs in seconds: to connect, and between two parts of the answer."""
 
 
-def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapping[str, str]) -> None:
+def send_message_to_webhook(message: Message, channel: WebhookChannel, environment: Mapping[str, str]) -> None:
     """Post a message. Its key is the same at each attempt, so that receivers can discard duplicates.
 
     Redirects are not followed: the receiver must not choose which other hosts the service calls.

@@ -49,7 +49,7 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
     conflicting_ids: list[UUID] = []
     with database.ingesting():
         table_partitions.ensure_partitions(database)
-        for batch in split_into_parts(prepare_reports(reports)):
+        for batch in split_batch_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in batch}
             result = database.write(subjects, partial(store_reports, reports=batch))
             created_ids |= result.created_ids
@@ -76,7 +76,7 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
     return prepared_reports
 
 
-def split_into_parts(
+def split_batch_into_parts(
     reports: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
 ) -> Iterator[list[PreparedReport]]:
     """Split a batch into parts of about ``max_points`` points, case by case, because a series is adjacent on disk."""

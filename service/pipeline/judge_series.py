@@ -96,7 +96,7 @@ def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSe
     facts = DriftFacts(session)
     proofs_of_series = {
         series_id: unify_proofs(series_proofs, trends[series_id].stand_ins)
-        for series_id, series_proofs in proofs.map_by_series(session, ids).items()
+        for series_id, series_proofs in proofs.map_proofs_by_series(session, ids).items()
     }
     return [
         _judge_one_series(

@@ -108,7 +108,7 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
     """
     stale_series = stale_at_start = _find_stale_series(database, filters)
     while stale_series:
-        for batch in _split_into_batches(stale_series):
+        for batch in _split_series_into_batches(stale_series):
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
@@ -145,7 +145,7 @@ def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _
     }
 
 
-def _split_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
+def _split_series_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
     """Split series into batches in the order of their ids, because neighbours are often metrics of one case."""
     sorted_ids = sorted(stale_series)
     # Several processes may do this at the same time: each begins at a random series, and skips what is already judged.

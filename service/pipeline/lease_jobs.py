@@ -13,7 +13,7 @@ from runner.contract.job import Claim, Finish, Instruction, Orders, Outcome, Pro
 from service.rules.jobs import job_states
 from service.rules.jobs.job_descriptions import SERVICE, describe_job, suggest_command_to_go_first
 from service.rules.jobs.job_states import Action
-from service.store.jobs import move_to_next_state
+from service.store.jobs import move_job_to_next_state
 from service.store.models import Host, Job, Run, Subject
 
 _LEASE_BYTES = 24
@@ -79,7 +79,7 @@ def claim_job(
     if row.state is not State.DISPATCHED:  # otherwise the attempt was counted at the dispatch
         row.attempts += 1
         row.fruitless += 1
-    move_to_next_state(row, Action.CLAIM, request.host, "", now)
+    move_job_to_next_state(row, Action.CLAIM, request.host, "", now)
     row.host = request.host
     row.started_at = row.started_at or now
     row.log_url = request.log_url or row.log_url
@@ -148,7 +148,7 @@ def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, hol
     action = {Outcome.DONE: Action.DONE, Outcome.FAILED: Action.FAIL, Outcome.STOPPED: Action.PAUSE}[report.outcome]
     if job_states.is_possible(row.state, action):
         row.result = report.result if report.result is not None else row.result
-        move_to_next_state(row, action, row.host or SERVICE, report.sentence, now)
+        move_job_to_next_state(row, action, row.host or SERVICE, report.sentence, now)
     row.leased_until = now  # the host is free, but the secret stays valid, so that the runner can repeat its report
 
 

@@ -70,7 +70,7 @@ def _rank_nominations(
     stored_drifts: Mapping[int, Sequence[Drift]],
 ) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
     """Return all nominations in the order of their rank, and the measured points of each series."""
-    proofs_of_series = proofs.map_by_series(session, [head.id for head in heads])
+    proofs_of_series = proofs.map_proofs_by_series(session, [head.id for head in heads])
     ranked_nominations: list[_RankedNomination] = []
     paths: list[tuple[SeriesHead, Points]] = []
     for head in heads:

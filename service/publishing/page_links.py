@@ -139,7 +139,7 @@ class PageRewriter(HTMLParser):
         if place is None:
             return None
         self.linked_places.append(place)
-        return self._page_place.link_to(place, urldefrag(address).fragment)
+        return self._page_place.build_relative_link(place, urldefrag(address).fragment)
 
     def _find_target(self, address: str) -> Place | None:
         return self._find_place(urljoin(self._page_place.path, urldefrag(address).url))

@@ -147,11 +147,11 @@ def _is_shown(item: SeriesSummary) -> bool:
 def _create_app(config: Config, *, with_details: bool) -> Flask:
     """Return the application whose pages are published: public, and without elements that need a service."""
     app = create_app(
-        config.copy_with(
+        config.copy_with_values(
             access=Access.TOKENS, anonymous_read=True, jobs_here=False, forges={}, jobs=None, provider=None
         )
     )
-    app_resources.mark_as_published(app)
+    app_resources.mark_pages_as_published(app)
     app.jinja_env.globals |= {
         "is_published": True,
         "follow": lambda *_series, **_jobs: "",

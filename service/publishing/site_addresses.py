@@ -53,7 +53,7 @@ class Place:
     file: str
     """The path of the file, relative to the folder of the site."""
 
-    def link_to(self, target: Place, fragment: str = "") -> str:
+    def build_relative_link(self, target: Place, fragment: str = "") -> str:
         """Return the relative address of another file."""
         relative_path = posixpath.relpath(target.file, posixpath.dirname(self.file) or ".")
         return quote(relative_path) + (f"#{fragment}" if fragment else "")

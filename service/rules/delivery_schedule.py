@@ -60,7 +60,7 @@ def find_due_time_of_digest(channel: ChannelSettings, now: datetime) -> datetime
     return due_at.astimezone(UTC)
 
 
-def group_into_messages(channel: ChannelSettings, new_events: Sequence[Event]) -> list[Sequence[Event]]:
+def group_events_into_messages(channel: ChannelSettings, new_events: Sequence[Event]) -> list[Sequence[Event]]:
     """Return new events, grouped into the messages that report them.
 
     There is one message for a digest, for a channel with quiet hours, at whose end several events may be waiting, and

@@ -130,10 +130,12 @@ def _shorten_values(values: Sequence[str | None]) -> list[str | None]:
     texts = [None if value is None else _shorten_value(value) for value in values]
     if len(set(texts)) == len(set(values)):
         return texts
-    return [None if value is None else _cut_around_difference(value, set(values) - {value, None}) for value in values]
+    return [
+        None if value is None else _cut_value_around_difference(value, set(values) - {value, None}) for value in values
+    ]
 
 
-def _cut_around_difference(value: str, others: Iterable[str | None]) -> str:
+def _cut_value_around_difference(value: str, others: Iterable[str | None]) -> str:
     """Return the beginning of a long value, and the part in which it differs from the most similar other value."""
     common_beginnings = (commonprefix([value, other]) for other in others if other)  # noqa: RUF071 - they are no paths
     n_equal = max(map(len, common_beginnings), default=0)

@@ -30,7 +30,7 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern
 r"""A name, in which ``*`` stands for anything and ``\*`` for an asterisk."""
 
 
-def _convert_to_utc(moment: datetime) -> datetime:
+def _convert_time_to_utc(moment: datetime) -> datetime:
     """Return a time in UTC; refuse a time near an end of the calendar that lies outside the calendar in UTC."""
     try:
         return moment.astimezone(UTC)
@@ -38,7 +38,7 @@ def _convert_to_utc(moment: datetime) -> datetime:
         raise ValueError("is outside the calendar in UTC") from None
 
 
-UtcMoment = Annotated[AwareDatetime, AfterValidator(_convert_to_utc)]
+UtcMoment = Annotated[AwareDatetime, AfterValidator(_convert_time_to_utc)]
 """A time in a request, converted to UTC."""
 
 

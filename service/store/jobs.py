@@ -143,7 +143,7 @@ def build_view(row: Job) -> JobView:
     return JobView.model_validate(values)
 
 
-def move_to_next_state(row: Job, action: Action, by: str, sentence: str, now: datetime) -> None:
+def move_job_to_next_state(row: Job, action: Action, by: str, sentence: str, now: datetime) -> None:
     """Apply an action to a job: change its state, and log the action.
 
     Raises
@@ -207,9 +207,9 @@ def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: d
     """
     row.sentence = reason
     if retry_at is None:
-        move_to_next_state(row, Action.FAIL, SERVICE, reason, now)
+        move_job_to_next_state(row, Action.FAIL, SERVICE, reason, now)
     else:
-        move_to_next_state(row, Action.AGAIN, SERVICE, reason, now)
+        move_job_to_next_state(row, Action.AGAIN, SERVICE, reason, now)
         row.attempts -= 1
         row.fruitless -= 1
         row.due_at = retry_at

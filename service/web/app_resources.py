@@ -20,7 +20,7 @@ def register(app: Flask, database: Database, config: Config) -> None:
     app.extensions[_CONFIG] = config
 
 
-def mark_as_published(app: Flask) -> None:
+def mark_pages_as_published(app: Flask) -> None:
     """Record that the pages of an application are written to files of a static site."""
     app.extensions[_PUBLISHED_KEY] = True
 

@@ -60,8 +60,8 @@ def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:
         the limits of the caller's token.
     """
     author = find_author(decision.author)
-    with open_for_change(job_id) as (session, row, now):
-        jobs.move_to_next_state(row, action, author, decision.reason, now)
+    with open_job_for_change(job_id) as (session, row, now):
+        jobs.move_job_to_next_state(row, action, author, decision.reason, now)
         detail = {"act": action.value, "reason": decision.reason}
         audit_log.record_action(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, author)
         job = jobs.build_view(row)
@@ -70,7 +70,7 @@ def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:
 
 
 @contextmanager
-def open_for_change(
+def open_job_for_change(
     job_id: int, *, only_own_jobs: bool = False, claiming_host: str | None = None
 ) -> Iterator[tuple[Session, JobRow, datetime]]:
     """Yield the session and the row of a job for a change, and translate scheduler errors to problem documents.

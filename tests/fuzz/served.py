@@ -79,7 +79,7 @@ def serve(folder: Path, **changes: Any) -> Served:
     """Make an application with tokens."""
     folder.mkdir()
     config = Config(home=folder, database_url=f"sqlite:///{folder / 'faultwatch.db'}", access=Access.TOKENS)
-    app = create_app(config.copy_with(**changes))
+    app = create_app(config.copy_with_values(**changes))
     with app.app_context(), app_resources.get_database().writing() as session:
         now = datetime.now(UTC)
         texts = [tokens.issue_token(session, scope.value, [scope], 1, now).text for scope in (Scope.REPORT, Scope.READ)]

@@ -5,7 +5,7 @@ from pydantic import Field, FiniteFloat
 from runner.errors import FaultwatchError
 from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.runs_from_results import group_into_runs
+from runner.importing.runs_from_results import group_results_into_runs
 from runner.importing.source import Part, Source, check_document, parse_json
 
 FORMAT_NAME = "criterion"
@@ -47,7 +47,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         baselines = set(source.list_sibling_folders()) - _RESERVED_FOLDERS
         if baselines:
             return []
-    return group_into_runs(parse(source), FORMAT_NAME, source, defaults)
+    return group_results_into_runs(parse(source), FORMAT_NAME, source, defaults)
 
 
 def parse(source: Source) -> list[Result]:

@@ -3,7 +3,7 @@
 from runner.errors import FaultwatchError
 from runner.importing.imported_result import Result, make_case
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.runs_from_results import group_into_runs
+from runner.importing.runs_from_results import group_results_into_runs
 from runner.importing.source import Source
 from runner.work_reports.load_generators import LOAD_GENERATOR_READERS
 from runner.work_reports.work_output import UnreadableWorkError, read_work
@@ -37,7 +37,7 @@ def read(source: Source, defaults: ImportDefaults, name: str) -> list[ImportedRu
         Result(case, f"latency-{percentile}", unit="", better="lower", values=(seconds,), in_catalogue=True)
         for percentile, seconds in work.latencies.items()
     ]
-    return group_into_runs(results, name, source, defaults)
+    return group_results_into_runs(results, name, source, defaults)
 
 
 def _is_readable(text: str, name: str) -> bool:

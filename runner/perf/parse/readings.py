@@ -80,7 +80,7 @@ def assemble_readings(
     }
     user_space_metrics = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested_events:
-        readings = _check_and_complete(readings, user_space_metrics, requested_names)
+        readings = _complete_readings(readings, user_space_metrics, requested_names)
     return PerfResult(readings, user_space_metrics)
 
 
@@ -146,7 +146,7 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 
-def _check_and_complete(
+def _complete_readings(
     readings: dict[str, Reading], user_space_metrics: frozenset[str], requested_names: Sequence[Name]
 ) -> dict[str, Reading]:
     """Return the readings, completed for missing clocks; raise if they do not fit the requested events.

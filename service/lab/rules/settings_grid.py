@@ -138,8 +138,8 @@ def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str =
     if runs_in_environment:
         return runs_in_environment[0]
     plainest_run = min(history_runs, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings))
-    settings_per_run = _select_per_run(plainest_run)
-    return next(run for run in runs_of_case if _select_per_run(run) == settings_per_run)
+    settings_per_run = _select_settings_per_run(plainest_run)
+    return next(run for run in runs_of_case if _select_settings_per_run(run) == settings_per_run)
 
 
 def find_settings(
@@ -337,7 +337,7 @@ def _map_runs_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
     return {run.session: run for run in runs if run.session is not None and run.measured}
 
 
-def _select_per_run(run: LabRun) -> dict[str, str]:
+def _select_settings_per_run(run: LabRun) -> dict[str, str]:
     """Return the settings of a run that a job can set for a single run."""
     return {name: value for name, value in run.settings.items() if is_per_run(name)}
 

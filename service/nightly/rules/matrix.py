@@ -310,7 +310,7 @@ def build_grid(
             for key, points in zip(keys, points_of_columns, strict=True)
         ]
         shared_commit = _find_shared_commit(points_of_columns) if one_commit else None
-        points_of_columns = [_cut_at_commit(points, shared_commit) for points in points_of_columns]
+        points_of_columns = [_cut_points_at_commit(points, shared_commit) for points in points_of_columns]
         row_cells = [
             _build_cell(
                 points,
@@ -353,7 +353,7 @@ def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
     return max(n_columns, key=lambda revision: (n_columns[revision], position_of[revision]), default=None)
 
 
-def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
+def _cut_points_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
     """Return the points up to a commit; if none has this commit, return all points."""
     position = next((point.position for point in _select_levels(points) if point.revision == commit), None)
     return points if position is None else [point for point in points if point.position <= position]

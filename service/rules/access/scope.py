@@ -110,7 +110,7 @@ _ANONYMOUS_ENDPOINTS = frozenset(
     }
 )
 """The endpoints that a service with a public dashboard shows to everybody: results. Each view listed here has to pass
-its content through :func:`service.web.access.public_view.redact_for_caller`."""
+its content through :func:`service.web.access.public_view.redact_view_for_caller`."""
 
 
 def may_read_anonymously(endpoint: str | None, method: str) -> bool:

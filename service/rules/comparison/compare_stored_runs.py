@@ -209,9 +209,9 @@ def compare_pairs(  # noqa: PLR0917 - everything that is known about the pairs
                 drifts_between = _list_drifts_between(pair, base, head, drifts, histories)
                 has_both_levels = base.level is not None and head.level is not None
                 if drifts_between and has_both_levels:
-                    decision = _decide_by_trend(base, head, drifts_between)
+                    decision = _decide_metric_by_trend(base, head, drifts_between)
                 else:
-                    decision = _decide_without_drift(metric_entry, pair, base, head, alpha)
+                    decision = _decide_metric_without_drift(metric_entry, pair, base, head, alpha)
                     has_one_trend = base.series == head.series and base.series in judged_series
                     if has_one_trend and decision in {_NOISY_SESSIONS, _DIFFERING_SESSIONS}:
                         decision = _NO_DRIFT
@@ -232,7 +232,7 @@ def _list_drifts_between(
     return [drift for drift in drifts.get(base.series, ()) if is_drift_between(drift, pair, histories)]
 
 
-def _decide_without_drift(
+def _decide_metric_without_drift(
     entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, alpha: float
 ) -> MetricDecision:
     """Return the decision on a metric if there is no drift between the two sides."""
@@ -306,7 +306,9 @@ def is_drift_between(drift: DriftSummary, pair: Pair, histories: Histories = Map
     return is_on_path
 
 
-def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Sequence[DriftSummary]) -> MetricDecision:
+def _decide_metric_by_trend(
+    base: SideReadings, head: SideReadings, drifts_between: Sequence[DriftSummary]
+) -> MetricDecision:
     """Return the decision that follows from the drifts between base and head: changed, in doubt, or cancelled out."""
     is_suspected = all(drift.in_doubt for drift in drifts_between)
     drift_words = "a drift" if len(drifts_between) == 1 else f"{len(drifts_between)} drifts"

@@ -41,10 +41,10 @@ from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
-from service.rules.comparison.page_cache_renewal import decide_by_page_cache
-from service.rules.comparison.place_effect import decide_by_other_place, have_same_answers
-from service.rules.comparison.rebuild_effect import decide_by_other_builds
-from service.rules.comparison.stored_base_repeats import decide_by_stored_base
+from service.rules.comparison.page_cache_renewal import decide_metric_by_page_cache
+from service.rules.comparison.place_effect import decide_metric_by_other_place, have_same_answers
+from service.rules.comparison.rebuild_effect import decide_metric_by_other_builds
+from service.rules.comparison.stored_base_repeats import decide_metric_by_stored_base
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
@@ -95,10 +95,10 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     """Return the verdict on one metric, taking into account its budget and other causes of a difference."""
     base, head, judging = request.base, request.head, request.judging
     if request.base_stored:
-        pairs, decision = decide_by_stored_base(name, request, alpha)
+        pairs, decision = decide_metric_by_stored_base(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
-        decision = _decide_by_pairs(name, pairs, request, alpha)
+        decision = _decide_metric_by_pairs(name, pairs, request, alpha)
     # The change of a noisy metric is computed from complete pairs, so its levels are, too.
     values_of_sides = base.list_values(name), head.list_values(name)
     if decision.rule == "paired":
@@ -112,8 +112,8 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     verdict = build_verdict(
         name, decision, *values_of_sides, counts=judging.decides_comparison(name), threshold=threshold
     )
-    explained_verdict = decide_by_other_builds(
-        decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
+    explained_verdict = decide_metric_by_other_builds(
+        decide_metric_by_page_cache(decide_metric_by_other_place(verdict, request), request), base, head
     )
     # The difference is due to the place or the builds, so there is no change to compare with the budget.
     if explained_verdict.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
@@ -121,7 +121,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)
 
 
-def _decide_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
+def _decide_metric_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: an exact count by the signs of the pairs, any other metric by an interval.
 
     An exact count that varies is decided by an interval if the request states a precision for it. A count that is not

@@ -13,7 +13,7 @@ from runner.contract.mapped_files import CacheState
 from service.rules.comparison.metric_decision import COUNTS
 
 
-def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
+def decide_metric_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
     """Return the verdict on a metric, or a verdict that asks for pairs with the page cache renewed."""
     # A base that was measured earlier is first measured next to head.
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or request.base_stored:

@@ -29,7 +29,7 @@ def have_same_answers(request: ComparisonRequest) -> bool:
     return ran_alike and have_same_bytes(read_program_bytes(base), read_program_bytes(head))
 
 
-def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
+def decide_metric_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
     """Return the verdict on a count after base was measured in the place of head, or one that asks for that.
 
     Only a changed count is affected, and only if all file lookups of both programs had the same answers, so that they

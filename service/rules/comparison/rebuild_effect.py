@@ -18,7 +18,7 @@ from service.rules.same_bytes import have_same_own_bytes, read_program_bytes
 from service.text.numbers import format_number
 
 
-def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
+def decide_metric_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
     """Return the verdict on a metric with further builds taken into account, or a verdict that asks for them."""
     if not _may_be_build_difference(verdict, base, head):
         return verdict

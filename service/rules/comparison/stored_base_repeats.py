@@ -8,7 +8,7 @@ from service.rules.comparison.metric_decision import MetricDecision, Pairs, deci
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
 
 
-def decide_by_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
+def decide_metric_by_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
     """Compare each sample of head with the level of a stored run of base; return these pairs and the decision.
 
     The only possible result is "the same". If head seems to differ, no further pairs of this kind are asked for,

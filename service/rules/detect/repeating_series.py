@@ -108,7 +108,7 @@ class RepeatingSeries:
         start_before = self._level_start
         if self._early_runs is not None:
             self._early_runs.append((value, samples))
-        self._add_to_level_or_pending(value, samples)
+        self._add_run_to_level_or_pending(value, samples)
         if self._early_runs is None or self._level_start != start_before:
             return  # the level can no longer be replaced, or a new level has begun
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
@@ -118,13 +118,13 @@ class RepeatingSeries:
         if n_needed <= len(self._early_runs):  # cheaper to check than how often each value occurs
             ((level, n_repeats),) = Counter(run_value for run_value, _ in self._early_runs).most_common(1)
             if n_needed <= n_repeats and self._has_run_with_both_values(level):
-                self._restart_at_level(level)
+                self._restart_series_at_level(level)
 
     def _has_run_with_both_values(self, other: Number) -> bool:
         """Return whether one of the first runs at this level shows both the level and another value."""
         return any({self._level, other} <= {value, *point} for value, point in self._early_runs or ())
 
-    def _restart_at_level(self, level: Number) -> None:
+    def _restart_series_at_level(self, level: Number) -> None:
         """Restart at ``level``, the value of most of the first runs, which is the true level."""
         early_runs = self._early_runs or []
         end = self.n_points
@@ -143,7 +143,7 @@ class RepeatingSeries:
             self._add(value, point)
         self.n_points = end
 
-    def _add_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
+    def _add_run_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
         """Add a run to the runs at the level, or to the pending runs after them, and decide whether these are a change.
 
         Pending are the runs off the level since the last run on it.
@@ -151,7 +151,9 @@ class RepeatingSeries:
         # A run on the level, or with a sample on it: the pending runs were outliers.
         has_sample_on_level = value != self._level and self._level in samples
         if value == self._level or has_sample_on_level:
-            self._count_as_outliers([*self._pending_values, value] if has_sample_on_level else self._pending_values)
+            self._count_runs_as_outliers(
+                [*self._pending_values, value] if has_sample_on_level else self._pending_values
+            )
             self._pending_values = []
             self._n_at_level += not has_sample_on_level
             if len(samples) > 1 and not has_sample_on_level and len(self._n_runs_with_sample) < MAX_OUTLIER_VALUES:
@@ -171,7 +173,7 @@ class RepeatingSeries:
             self._suspect_change_after_first()
             self._start_level_at(0)  # the first point was an outlier, or a level that no other run repeats
         elif len(self._pending_values) > MAX_PENDING_RUNS:
-            self._count_as_outliers(self._pending_values)
+            self._count_runs_as_outliers(self._pending_values)
             self._pending_values = []
 
     def _suspect_change_after_first(self) -> None:
@@ -270,7 +272,7 @@ class RepeatingSeries:
         )
         return self._is_exact() and sum(max_distance >= min_distance for max_distance in max_distances) < 2
 
-    def _count_as_outliers(self, values: Sequence[Number]) -> None:
+    def _count_runs_as_outliers(self, values: Sequence[Number]) -> None:
         """Count runs off the level as outliers."""
         if not values:
             return
@@ -336,7 +338,7 @@ class RepeatingSeries:
 
     def _confirm_newest_runs(self, n_runs: int) -> None:
         """Turn the newest ``n_runs`` pending runs into a change; the pending runs before them were outliers."""
-        self._count_as_outliers(self._pending_values[:-n_runs])
+        self._count_runs_as_outliers(self._pending_values[:-n_runs])
         self._pending_values = self._pending_values[-n_runs:]
         self._confirm_pending_runs()
 

@@ -237,12 +237,12 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     for drift in drifts:
         drifts_by_event.setdefault(drift.event, []).append(drift)
     return {
-        event: max(drifts_of_event, key=_rank_in_event) if len(drifts_of_event) > 1 else drifts_of_event[0]
+        event: max(drifts_of_event, key=_rank_drift_in_event) if len(drifts_of_event) > 1 else drifts_of_event[0]
         for event, drifts_of_event in drifts_by_event.items()
     }
 
 
-def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
+def _rank_drift_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
     """Return the sort key of a drift in its event; the leading drift has the largest key.
 
     As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 
-from service.rules.series.candidate_commits import collect_with_ancestors
+from service.rules.series.candidate_commits import collect_commits_with_ancestors
 from service.rules.series.point_order import PathPoint, Points, Trend, arrange_trend
 
 _COMMITS_BEFORE_FORK = 64
@@ -131,11 +131,11 @@ class Branches:
         newest_tip, *other_tips = sorted(
             self._find_tips(order_of_measurement), key=lambda tip: -order_of_measurement[tip]
         )
-        main_history = collect_with_ancestors(self._parents, [newest_tip])
-        commits_of_refs = collect_with_ancestors(self._parents, self._refs)
+        main_history = collect_commits_with_ancestors(self._parents, [newest_tip])
+        commits_of_refs = collect_commits_with_ancestors(self._parents, self._refs)
         main_tips, main_commits, living_commits = [newest_tip], set(main_history), set(main_history)
         for tip in other_tips:
-            ancestors = collect_with_ancestors(self._parents, [tip])
+            ancestors = collect_commits_with_ancestors(self._parents, [tip])
             is_connected = bool(ancestors & main_history)
             # Without refs, it is unknown which branches are gone.
             if is_connected and tip not in commits_of_refs and self._refs:

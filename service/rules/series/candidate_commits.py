@@ -13,8 +13,8 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    excluded_commits = collect_with_ancestors(parents, [before])
-    return collect_with_ancestors(parents, [after], excluded_commits)
+    excluded_commits = collect_commits_with_ancestors(parents, [before])
+    return collect_commits_with_ancestors(parents, [after], excluded_commits)
 
 
 def collect_history(parents: Mapping[str, Collection[str]], commit: str) -> frozenset[str]:
@@ -28,7 +28,7 @@ def collect_history(parents: Mapping[str, Collection[str]], commit: str) -> froz
     parents
         The parents of each known commit, in the order of the history: parents before children.
     """
-    ancestors = collect_with_ancestors(parents, [commit])
+    ancestors = collect_commits_with_ancestors(parents, [commit])
     ends = {ancestor for ancestor in ancestors if not any(parent in parents for parent in parents[ancestor])}
     commits = list(parents)
     index_of_last_end = next((index for index in reversed(range(len(commits))) if commits[index] in ends), 0)
@@ -37,7 +37,7 @@ def collect_history(parents: Mapping[str, Collection[str]], commit: str) -> froz
 
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
     """Return whether ``older`` is known to be an ancestor of ``newer``; a commit is not its own ancestor."""
-    return older != newer and older in collect_with_ancestors(parents, [newer])
+    return older != newer and older in collect_commits_with_ancestors(parents, [newer])
 
 
 def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -> bool | None:
@@ -54,7 +54,7 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     """
     if newer not in parents or older not in parents:
         return True if newer == older else None
-    contained_commits = collect_with_ancestors(parents, [newer])
+    contained_commits = collect_commits_with_ancestors(parents, [newer])
     if older in contained_commits:
         return True
     oldest_on_main_line = newer
@@ -78,7 +78,9 @@ def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str)
 
     Commits that were imported without their repository have no known parents, so nothing connects them.
     """
-    return not collect_with_ancestors(parents, [first]).isdisjoint(collect_with_ancestors(parents, [second]))
+    return not collect_commits_with_ancestors(parents, [first]).isdisjoint(
+        collect_commits_with_ancestors(parents, [second])
+    )
 
 
 def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:
@@ -91,7 +93,7 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
     return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)
 
 
-def collect_with_ancestors(
+def collect_commits_with_ancestors(
     parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded_commits: frozenset[str] = frozenset()
 ) -> frozenset[str]:
     """Return commits with all their known ancestors, except excluded commits and those reached only through them.

@@ -70,13 +70,13 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
     A track holds the points of one environment. The path leads from track to track; a detour is a sequence that leads
     from the path to a track that the path does not reach.
     """
-    tracks = _group_into_tracks(points)
+    tracks = _group_points_into_tracks(points)
     if not tracks:
         return Trend((), ())
     path = tracks[0]
     detours = []
     for track in tracks[1:]:
-        path, detour = _join_at_anchor(path, track)
+        path, detour = _join_track_at_anchor(path, track)
         if detour:
             detours.append(detour)
     run_ids_on_path = {point.run_id for point in path}
@@ -84,7 +84,7 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
     return Trend(path, (*detours, *tracks_off_path))
 
 
-def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
+def _group_points_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
     """Group the points by environment in order of first measurement; sort each group by commit, then by time."""
     tracks: dict[str, list[PathPoint]] = {}
     for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
@@ -92,34 +92,34 @@ def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
     return [tuple(sorted(track, key=lambda point: point.position)) for track in tracks.values()]
 
 
-def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
+def _join_track_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     """Extend the path to the track of a newer environment, at the newest revision that both contain.
 
     Return the path, and if the path does not lead to the track, the sequence that does.
     """
     shared_positions = {point.position for point in path} & {point.position for point in track}
     if not shared_positions:
-        return _join_without_anchor(path, track)
+        return _join_track_without_anchor(path, track)
     first_shared, anchor, last_on_track = min(shared_positions), max(shared_positions), track[-1].position
-    bridged_path = _cut_up_to(path, anchor) + _cut_from(track, anchor)
+    bridged_path = _cut_points_up_to(path, anchor) + _cut_points_from(track, anchor)
     if path[-1].position <= last_on_track:
         return bridged_path, ()
     # The path goes on beyond the end of the track. If the older environment was used again afterwards, the path leads
     # over to the track and back; this takes two shared revisions, between which it follows the track.
     if _has_returned(path, track) and first_shared < anchor:
         up_to_anchor = tuple(point for point in track if first_shared <= point.position <= anchor)
-        return _cut_up_to(path, first_shared) + up_to_anchor + _cut_from(path, anchor), ()
+        return _cut_points_up_to(path, first_shared) + up_to_anchor + _cut_points_from(path, anchor), ()
     return path, bridged_path
 
 
-def _join_without_anchor(path: Points, track: Points) -> tuple[Points, Points]:
+def _join_track_without_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     """Join a track that shares no revision with the path: at the joint, revision and environment both differ.
 
-    Return the same as :func:`_join_at_anchor`.
+    Return the same as :func:`_join_track_at_anchor`.
     """
     if track[-1].position < path[0].position:
         return track + path, ()
-    bridged_path = _cut_up_to(path, track[0].position) + track
+    bridged_path = _cut_points_up_to(path, track[0].position) + track
     return (bridged_path, ()) if path[-1].position < track[-1].position else (path, bridged_path)
 
 
@@ -129,9 +129,9 @@ def _has_returned(path: Points, track: Points) -> bool:
     return any(point.measured_at > first_seen_at for point in path if point.position > track[-1].position)
 
 
-def _cut_up_to(points: Sequence[PathPoint], position: int) -> Points:
+def _cut_points_up_to(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position <= position)
 
 
-def _cut_from(points: Sequence[PathPoint], position: int) -> Points:
+def _cut_points_from(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position >= position)

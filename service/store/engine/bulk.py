@@ -109,7 +109,7 @@ def insert_missing_rows(session: Session, table: Table, rows: Sequence[dict[str,
         session.execute(_choose_insert(session)(table).on_conflict_do_nothing(), list(rows))
 
 
-def insert_or_add(
+def insert_or_add_rows(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
     """Insert rows; if a row with the same key exists, add to one of its columns instead.
@@ -124,7 +124,7 @@ def insert_or_add(
     session.connection().execute(_build_adding_insert(_choose_insert(session), table, column, tuple(key)), list(rows))
 
 
-def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
+def insert_or_replace_rows(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
     """Insert rows; if a row with the same key exists, replace its other columns."""
     if rows:
         statement = _choose_insert(session)(table)
@@ -177,7 +177,7 @@ def remember_last_numbers(session: Session) -> None:
     for column in (Run.number, Series.id):
         (next_number,) = _allocate_numbers(session, column, 1)
         rows.append({"kind": column.class_.__tablename__, "number": next_number - 1})
-    insert_or_replace(session, get_table(LastNumber), rows, ["kind"])
+    insert_or_replace_rows(session, get_table(LastNumber), rows, ["kind"])
 
 
 def is_among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:

@@ -194,7 +194,7 @@ def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *,
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        _switch_to_wal(connection, time.monotonic() + busy_seconds)
+        _switch_to_wal_mode(connection, time.monotonic() + busy_seconds)
         if file is not None:
             correct_modes(file)
         connection.execute(f"PRAGMA wal_autocheckpoint = {wal.AUTOCHECKPOINT_PAGES}")
@@ -244,7 +244,7 @@ def _configure_postgresql(engine: Engine) -> None:
             context.is_disconnect = True
 
 
-def _switch_to_wal(connection: sqlite3.Connection, deadline: float) -> None:
+def _switch_to_wal_mode(connection: sqlite3.Connection, deadline: float) -> None:
     """Switch a new database to WAL mode. SQLite's busy timeout does not apply here, so retry until the deadline."""
     while True:
         try:

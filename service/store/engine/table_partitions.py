@@ -134,7 +134,7 @@ def record_freed_space(session: Session, freed_by_run: Mapping[int, int]) -> Non
         freed_by_partition[first_run] += size
     rows = [{"first_run": first, "freed": size} for first, size in sorted(freed_by_partition.items())]
     if rows:
-        bulk.insert_or_add(session, bulk.get_table(LoosePartition), rows, "freed", ["first_run"])
+        bulk.insert_or_add_rows(session, bulk.get_table(LoosePartition), rows, "freed", ["first_run"])
 
 
 def reclaim_space(database: Database) -> int:

@@ -44,7 +44,9 @@ class VersionedCache(Generic[Value]):
         self._lock = threading.Lock()
         self._entries_by_engine: WeakKeyDictionary[Engine, OrderedDict[Hashable, _Entry]] = WeakKeyDictionary()
 
-    def get_or_compute(self, session: Session, key: Hashable, version: Hashable, compute: Callable[[], Value]) -> Value:
+    def get_or_compute_value(
+        self, session: Session, key: Hashable, version: Hashable, compute: Callable[[], Value]
+    ) -> Value:
         """Return the value of a key; compute it unless it is cached for this version."""
         engine = session.get_bind()
         assert isinstance(engine, Engine)

@@ -99,7 +99,7 @@ def build_direction(selection: SeriesSelection) -> ColumnElement[Any]:
     """Return the direction of an event in the selected series; NULL if it has no drift there."""
     if selection.has_all_series:
         return Event.direction.expression
-    return type_coerce(_select_of_event(_DIRECTION, selection).scalar_subquery(), Event.direction.type)
+    return type_coerce(_select_drifts_of_event(_DIRECTION, selection).scalar_subquery(), Event.direction.type)
 
 
 def build_size(selection: SeriesSelection) -> ColumnElement[Any]:
@@ -110,7 +110,7 @@ def build_size(selection: SeriesSelection) -> ColumnElement[Any]:
     if selection == ALL_SERIES:
         return Event.size.expression
     size = _SIZE if selection.direction is None else case((_is_in_direction(selection.direction), _SIZE))
-    size_in_series = _select_of_event(func.max(size), selection).scalar_subquery()
+    size_in_series = _select_drifts_of_event(func.max(size), selection).scalar_subquery()
     if not selection.has_all_series:
         return size_in_series
     # Only an event in both directions can have a larger change than the one that is asked for.
@@ -122,7 +122,7 @@ def _is_in_direction(direction: Direction) -> ColumnElement[bool]:
     return is_worse if direction is Direction.REGRESSION else ~is_worse
 
 
-def _select_of_event(column: ColumnElement[Any], selection: SeriesSelection) -> Select[Any]:
+def _select_drifts_of_event(column: ColumnElement[Any], selection: SeriesSelection) -> Select[Any]:
     """Return the query of an aggregate of an outer query's event: of its detected drifts in the selected series."""
     query = select(column).join(Series, EventDriftRow.series_id == Series.id)
     is_of_event = EventDriftRow.event_id == Event.id, EventDriftRow.still_detected

@@ -87,7 +87,7 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
         If the backup cannot be loaded.
     """
     try:
-        with _open_in_this_version(file) as source, Session(database.engine) as session, session.begin():
+        with _open_backup_in_this_version(file) as source, Session(database.engine) as session, session.begin():
             connection = session.connection()
             connection.exec_driver_sql(postgres_backup.DROP_TABLES)
             run_migrations(connection, database)
@@ -102,7 +102,7 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
 
 
 @contextmanager
-def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
+def _open_backup_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
     """Open a backup; if it is from an older version, open an upgraded copy of it, which is made in the same folder."""
     with ExitStack() as stack:
         current_file = file

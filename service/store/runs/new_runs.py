@@ -135,7 +135,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, run_rows)
     documents = [(run.number, run.prepared_report.document, False) for run in runs]
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
-    _add_to_counts(session, runs)
+    _add_runs_to_counts(session, runs)
     newest_reports: dict[int, contract.Report] = {}  # by series: its newest report decides how it is judged
     for run in runs:
         report = run.prepared_report.report
@@ -213,7 +213,7 @@ def _build_run_row(run: _NewRun, series: Mapping[str, _SeriesUpdate]) -> tuple[o
     )
 
 
-def _add_to_counts(session: Session, runs: Sequence[_NewRun]) -> None:
+def _add_runs_to_counts(session: Session, runs: Sequence[_NewRun]) -> None:
     """Add the runs to the counts by subject, host, case, outcome and quarantine, and to the counts by environment."""
     run_counts = Counter(
         (*run.group, run.prepared_report.report.outcome, bool(run.prepared_report.report.quarantine)) for run in runs
@@ -224,7 +224,7 @@ def _add_to_counts(session: Session, runs: Sequence[_NewRun]) -> None:
         (EnvironmentCount, _ENVIRONMENT_KEY, environment_counts),
     ):
         rows = [dict(zip(key, values, strict=True)) | {"runs": count} for values, count in counts.items()]
-        bulk.insert_or_add(session, bulk.get_table(model), rows, "runs", key)
+        bulk.insert_or_add_rows(session, bulk.get_table(model), rows, "runs", key)
 
 
 _SeriesByMetric = dict[str, _SeriesUpdate]

@@ -29,7 +29,7 @@ _layouts: VersionedCache[Layout] = VersionedCache(100_000, lambda layout: len(la
 
 def find_layout(session: Session, row: Series) -> Layout:
     """Return the layout of a series at its version."""
-    return _layouts.get_or_compute(session, row.id, row.version, lambda: _arrange_layout(session, row))
+    return _layouts.get_or_compute_value(session, row.id, row.version, lambda: _arrange_layout(session, row))
 
 
 def _arrange_layout(session: Session, series: Series) -> Layout:

@@ -210,13 +210,13 @@ def arrange_trends(
     subjects = _find_subjects(session, series_ids)
     branches = {subject_id: find_branches(session, subject_id, window) for subject_id in set(subjects.values())}
     return {
-        series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
+        series_id: _arrange_points_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
         for series_id, points in points_by_series.items()
         if series_id in subjects
     }
 
 
-def _arrange_with_stand_ins(
+def _arrange_points_with_stand_ins(
     points: Iterable[point_order.PathPoint], branches: Branches, stand_ins: Mapping[str, str]
 ) -> point_order.Trend:
     """Return the trend of points whose environments are replaced by equivalent ones."""
@@ -346,7 +346,7 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> po
         if row.value is not None and row.quarantine in {None, REUSED}
     ]
     stand_ins = pool_environments.map_stand_ins(session, {series.id: points_on_trend})
-    return _arrange_with_stand_ins(
+    return _arrange_points_with_stand_ins(
         points_on_trend, find_branches(session, series.subject_id), stand_ins.get(series.id, {})
     )
 

@@ -77,7 +77,7 @@ def _find_excluded_change(verdict: MetricVerdict) -> float | None:
     return verdict.threshold if verdict.rule == "counts" and verdict.threshold != 1 else None
 
 
-def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
+def map_proofs_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
     """Return the proofs of each of the given series, by the id of the series."""
     proofs_by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
     rows = session.execute(

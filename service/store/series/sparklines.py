@@ -32,7 +32,7 @@ def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[i
         {"series_id": series_id, "version": version, "document": sparkline.model_dump(mode="json")}
         for series_id, (version, sparkline) in sparkline_of_series.items()
     ]
-    bulk.insert_or_replace(session, cast(Table, models.SparklineRow.__table__), rows, ["series_id"])
+    bulk.insert_or_replace_rows(session, cast(Table, models.SparklineRow.__table__), rows, ["series_id"])
 
 
 def draw_path(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
@@ -60,7 +60,7 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
         models.Series.id.in_(missing_ids), models.Series.n_points <= _MAX_DRAWN_POINTS
     )
     for series_id, version in session.execute(short_series).all():
-        sparkline = _drawn.get_or_compute(session, series_id, version, partial(_draw_series, session, series_id))
+        sparkline = _drawn.get_or_compute_value(session, series_id, version, partial(_draw_series, session, series_id))
         if sparkline is not None:
             sparkline_of_series[series_id] = sparkline
     return sparkline_of_series

@@ -19,7 +19,7 @@ from service.web.access import audit_log
 from service.web.access.credentials import count_failure, refuse_throttled_caller
 from service.web.access.provider_errors import ProviderUnavailable, SignInNotBegun, SignInRefused
 from service.web.access.sessions import begin_session
-from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_to_own_pages
+from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_address_to_own_pages
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
@@ -47,7 +47,7 @@ def register(app: Flask, provider: IdentityProvider | None) -> None:
 def begin() -> ResponseReturnValue:
     """Send the browser to the provider."""
     provider, client = _find_provider()
-    destination = restrict_to_own_pages(request.args.get("to", "/"))
+    destination = restrict_address_to_own_pages(request.args.get("to", "/"))
     try:
         refuse_throttled_caller()
         return redirect(client.begin_sign_in(destination))

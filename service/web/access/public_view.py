@@ -21,7 +21,7 @@ HIDDEN_VALUE = "(hidden)"
 T = TypeVar("T")
 
 
-def redact_for_caller(view: T) -> T:
+def redact_view_for_caller(view: T) -> T:
     """Return a view or a list of views, reduced to the public part if the caller has no token."""
     return redact_view(view) if authorization.is_anonymous() else view
 

@@ -43,7 +43,7 @@ def render_problem(destination: str, error: ProblemError) -> ResponseReturnValue
     return render_sign_in_page(destination, str(error), error.status, error.headers)
 
 
-def restrict_to_own_pages(address: str) -> str:
+def restrict_address_to_own_pages(address: str) -> str:
     """Return an address if it leads to this service, otherwise the first page: no link may redirect to other sites."""
     try:
         parts = urlsplit(address)

@@ -15,7 +15,7 @@ from service.web.access.authorization import requires_tokens
 from service.web.access.credentials import verify_token
 from service.web.access.provider_sign_in_page import build_sign_out_address
 from service.web.access.sessions import begin_session, find_session_token, is_by_provider
-from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_to_own_pages
+from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_address_to_own_pages
 from service.web.app_resources import get_config, get_database
 from service.web.problems import ProblemError
 
@@ -29,13 +29,13 @@ def form() -> ResponseReturnValue:
     """Show the form that asks for a token, and the link to the identity provider."""
     if not requires_tokens():
         return redirect("/")
-    return render_sign_in_page(restrict_to_own_pages(request.args.get("to", "/")))
+    return render_sign_in_page(restrict_address_to_own_pages(request.args.get("to", "/")))
 
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
     """Check a token, and store its id in the session cookie, without its secret."""
-    destination = restrict_to_own_pages(request.form.get("to", "/"))
+    destination = restrict_address_to_own_pages(request.form.get("to", "/"))
     try:
         stored_token = verify_token(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:

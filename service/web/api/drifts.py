@@ -9,7 +9,7 @@ from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store.series import drifts
 from service.store.series.series import SeriesFilter
 from service.web.access import authorization
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.api import judging_wait
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
@@ -41,12 +41,12 @@ def index(query_data: DriftQuery) -> DriftList:
     that are known so far.
     """
     if query_data.judged and not authorization.is_anonymous():
-        judging_wait.judge_or_refuse(
+        judging_wait.judge_series_or_refuse(
             SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"}))
         )
     drift_filter = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
     with get_database().reading() as session:
-        return redact_for_caller(drifts.list_drifts(session, drift_filter, query_data.limit, query_data.offset))
+        return redact_view_for_caller(drifts.list_drifts(session, drift_filter, query_data.limit, query_data.offset))
 
 
 @bp.get("/drifts/<drift_id>")
@@ -57,4 +57,4 @@ def get(drift_id: str) -> ListedDrift:
         drift = drifts.find_drift(session, drift_id)
     if drift is None:
         raise make_not_found(f"drift {drift_id}")
-    return redact_for_caller(drift)
+    return redact_view_for_caller(drift)

@@ -18,7 +18,7 @@ from service.schemas.triage import EventDirection, EventOrder, State, UtcMoment
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, authorization
 from service.web.access.author import find_author
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found
@@ -70,7 +70,7 @@ def index(query_data: EventQuery) -> triage_schemas.EventList:
     ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
     event_filter = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))
     with get_database().reading() as session:
-        return redact_for_caller(
+        return redact_view_for_caller(
             events.list_page(session, event_filter, query_data.limit, query_data.offset, query_data.order)
         )
 
@@ -99,7 +99,7 @@ def get(event_id: str) -> triage_schemas.EventDetail:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
     if event is None:
         raise make_not_found(f"event {event_id}")
-    return redact_for_caller(event)
+    return redact_view_for_caller(event)
 
 
 @bp.get("/events/<event_id>/decisions")

@@ -113,7 +113,11 @@ def claim(job_id: int, json_data: Claim) -> Lease:
     410 if the job is no longer open; 409 if the host or the job is busy.
     """
     lease_time = find_scheduler().lease_time
-    with job_orders.open_for_change(job_id, only_own_jobs=True, claiming_host=json_data.host) as (session, row, now):
+    with job_orders.open_job_for_change(job_id, only_own_jobs=True, claiming_host=json_data.host) as (
+        session,
+        row,
+        now,
+    ):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'no reason given'}")
         secret = lease_jobs.claim_job(session, row, json_data, lease_time, now, holder=find_caller().holder)
@@ -127,7 +131,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the response says whether to continue."""
-    with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
+    with job_orders.open_job_for_change(job_id, only_own_jobs=True) as (session, row, now):
         return lease_jobs.record_progress(
             session, row, json_data, find_scheduler().lease_time, now, holder=find_caller().holder
         )
@@ -138,7 +142,7 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 @bp.output(Job)
 def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
-    with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
+    with job_orders.open_job_for_change(job_id, only_own_jobs=True) as (session, row, now):
         lease_jobs.finish_job(session, row, json_data, now, holder=find_caller().holder)
         # A bisect that was not ordered for a drift still explains a drift whose commit it found.
         drift = row.question.get("drift") or bisect_results.find_explained_drift(session, row)

@@ -25,7 +25,7 @@ _request_slots = threading.BoundedSemaphore(MAX_REQUESTS)
 _judging_lock = threading.Lock()
 
 
-def judge_or_refuse(*filters: SeriesFilter) -> None:
+def judge_series_or_refuse(*filters: SeriesFilter) -> None:
     """Judge all series that at least one filter selects and that are not judged yet.
 
     Raises
@@ -39,14 +39,14 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
     if not _request_slots.acquire(blocking=False):
         raise _make_refusal()
     try:
-        are_judged = _judge_in_turn(filters)
+        are_judged = _judge_series_in_turn(filters)
     finally:
         _request_slots.release()
     if not are_judged:
         raise _make_refusal()
 
 
-def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
+def _judge_series_in_turn(filters: Collection[SeriesFilter]) -> bool:
     """Judge stale series, one request at a time; return whether all were judged in time."""
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
     if not _judging_lock.acquire(timeout=_MAX_WAIT_SECONDS):

@@ -33,7 +33,7 @@ def post(json_data: PlanRequest) -> Plan:
     the workload on this host are judged first; if this takes too long, the response is 503 with Retry-After.
     """
     require_access_to_report([json_data.subject], [json_data.host.name], read_only=True)
-    judging_wait.judge_or_refuse(_select_series(json_data))
+    judging_wait.judge_series_or_refuse(_select_series(json_data))
     with get_database().reading() as session:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known_commits(json_data.revisions, positions)

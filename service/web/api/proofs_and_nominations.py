@@ -58,6 +58,6 @@ def index(query_data: NominationQuery) -> NominationList:
     """
     require_access_to_report([query_data.subject], [query_data.host], read_only=True)
     series_filter = SeriesFilter(subject=query_data.subject, host=query_data.host, definition=query_data.definition)
-    judging_wait.judge_or_refuse(series_filter)
+    judging_wait.judge_series_or_refuse(series_filter)
     with get_database().reading() as session:
         return list_nominations(session, series_filter)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.rules.series.downsample import thin_series
 from service.schemas.history import SeriesDetail, SeriesPage
 from service.store.series import series
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
 from service.web.problems import make_not_found
@@ -62,5 +62,5 @@ def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
         detail = series.read_series(session, series_id)
     if detail is None:
         raise make_not_found(f"series {series_id}")
-    detail = redact_for_caller(detail)
+    detail = redact_view_for_caller(detail)
     return detail if query_data.points is None else thin_series(detail, query_data.points)

@@ -67,7 +67,7 @@ class DrawnPoints:
     @cached_property
     def times(self) -> list[float]:
         """Time of each point's commit, in milliseconds since 1970."""
-        return [convert_to_milliseconds(point.committed_at) for point in self.points]
+        return [convert_time_to_milliseconds(point.committed_at) for point in self.points]
 
     @cached_property
     def slot_numbers(self) -> list[int]:
@@ -196,6 +196,6 @@ def build_plot(series: SeriesDetail) -> Plot:
     return Plot(series.points, series.failures)
 
 
-def convert_to_milliseconds(moment: datetime) -> float:
+def convert_time_to_milliseconds(moment: datetime) -> float:
     """Return a time in milliseconds since 1970, the unit of the chart's axis."""
     return moment.timestamp() * 1000

@@ -28,7 +28,14 @@ from service.rules.series.setting_words import (
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.web.charts.axis_slots import OverlaidSlots, Slots
-from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
+from service.web.charts.chart_points import (
+    MAX_COLUMNS,
+    DrawnPoints,
+    Plot,
+    Window,
+    build_plot,
+    convert_time_to_milliseconds,
+)
 
 MakeRunUrl = Callable[[UUID], str]
 _MAX_SHORT_CHARACTERS = 24
@@ -307,7 +314,7 @@ class _DotMaker:
         assert point.value is not None
         return {
             "x": self._plot.slots.find_slot(point),
-            "t": convert_to_milliseconds(point.committed_at),
+            "t": convert_time_to_milliseconds(point.committed_at),
             "y": scale_value(point.value, self._scale),
             "low": scale_value(_get_low(point), self._scale),
             "high": scale_value(_get_high(point), self._scale),
@@ -382,7 +389,7 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl)
     return [
         {
             "x": slots.find_slot(point),
-            "t": convert_to_milliseconds(point.committed_at),
+            "t": convert_time_to_milliseconds(point.committed_at),
             "commit": point.revision[:10],
             "title": point.title,
             "text": point.status.value.replace("_", " "),

@@ -248,7 +248,7 @@ def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_
     if version is None:  # The sides are not two commits.
         return _compare_sides(session, query, *sides)
     key = (sides, query.host, query.workload, query.metric, query.show, query.sort)
-    return _comparisons.get_or_compute(session, key, version, lambda: _compare_sides(session, query, *sides))
+    return _comparisons.get_or_compute_value(session, key, version, lambda: _compare_sides(session, query, *sides))
 
 
 def _compare_sides(

@@ -22,7 +22,7 @@ from service.store.runs import runs
 from service.store.series import drifts, sparklines
 from service.text import commands_to_copy
 from service.web.access import authorization
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.pages import evidence
 from service.web.pages.bisect import find_proof, list_bisects_about
@@ -58,7 +58,7 @@ def show(drift_id: str) -> Page:
         searches = _list_open_searches(session, drift_id)
         doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift)
     if authorization.is_anonymous():
-        return _build_public_page(redact_for_caller(drift), redact_for_caller(event), sparkline, doubt)
+        return _build_public_page(redact_view_for_caller(drift), redact_view_for_caller(event), sparkline, doubt)
     bisects = list_bisects_about(drift)
     setting_command = ""
     if drift.settings and before and after and not is_imported:

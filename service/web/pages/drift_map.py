@@ -21,7 +21,7 @@ from service.store import drift_map, shared_rows
 from service.store.drift_map import MapEvent
 from service.store.engine.versioned_cache import VersionedCache
 from service.web.access import authorization
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.charts.drift_map import (
     FULL_SIZE,
@@ -121,7 +121,7 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
         subject_id = _find_subject(session, subject)
         version = drift_map.read_map_version(session)
         key = subject_id, size, authorization.is_anonymous()  # Anonymous readers do not see the values of settings.
-        return _drawn_maps.get_or_compute(
+        return _drawn_maps.get_or_compute_value(
             session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size)
         )
 
@@ -183,7 +183,7 @@ def _find_subject(session: Session, name: str | None) -> int | None:
 
 def _redact_settings(event: MapEvent) -> MapEvent:
     """Return an event without the values of its settings if the caller may not see them."""
-    return event.with_settings(tuple(redact_for_caller(list(event.settings))))
+    return event.with_settings(tuple(redact_view_for_caller(list(event.settings))))
 
 
 def _list_cells(subject: str | None) -> list[MapCell]:

@@ -39,7 +39,7 @@ from service.store.runs import runs
 from service.store.series import drifts
 from service.store.series import series as series_store
 from service.web.access import audit_log, authorization
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.charts.drift_picture import draw_drift
 from service.web.pages import evidence, inbox, overview
@@ -264,13 +264,13 @@ def _build_context(event_id: str) -> dict[str, Any]:
         profile_context = evidence.find_drift_profiles(drift, before, after)
     if authorization.is_anonymous():
         log, bisects, commits = [], [], []
-    event = redact_for_caller(event)
+    event = redact_view_for_caller(event)
     return {
         "event": event,
         "headline": split_headline(event.headline, drift.case if drift else ""),
         "assignees": describe_assignees(event),
         "to_do": describe_next_step(event, can_be_confirmed=can_be_confirmed),
-        "drift": redact_for_caller(drift),
+        "drift": redact_view_for_caller(drift),
         "picture": draw_drift(detail, drift) if drift and detail else None,
         "imported": has_imported(before, after),
         "doubt": doubt,

@@ -29,7 +29,7 @@ from service.store.events.events import EventCounts, EventFilter
 from service.store.events.leading_drifts import ALL_SERIES, SeriesSelection
 from service.store.series import sparklines
 from service.web.access import authorization
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.problems import make_field_problem
 from service.web.rendering import forms, reader_visit
@@ -227,9 +227,9 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         shown_filter = replace(event_filter, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
-        event_list = redact_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
+        event_list = redact_view_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
         folded_events = (
-            redact_for_caller(
+            redact_view_for_caller(
                 events.list_page(
                     store, replace(shown_filter, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor
                 )

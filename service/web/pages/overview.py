@@ -15,7 +15,7 @@ from service.store.jobs import JobFilter
 from service.store.runs import runs
 from service.store.runs.runs import RunFilter
 from service.web.access import authorization
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.charts.drift_map import SMALL_SIZE
 from service.web.pages import drift_map, inbox
@@ -58,7 +58,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     if authorization.is_anonymous():
         all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
-        failures = redact_for_caller(failures)
+        failures = redact_view_for_caller(failures)
     failure_groups = _group_failures_by_revision(failures)
     return Page(
         "overview.html",
@@ -96,7 +96,7 @@ def _list_judged_series() -> object:
 
 def _list_open_drifts() -> Sequence[Drift]:
     with get_database().reading() as session:
-        return redact_for_caller(overview.list_open_drifts(session, _MAX_LISTED_DRIFTS).items)
+        return redact_view_for_caller(overview.list_open_drifts(session, _MAX_LISTED_DRIFTS).items)
 
 
 def _list_failures(session: Session) -> list[RunSummary]:

@@ -13,7 +13,7 @@ from service.schemas.history import SeriesDetail
 from service.schemas.triage import State
 from service.store.events import event_drifts
 from service.store.series import series as series_store
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database, is_published
 from service.web.charts.chart_points import Plots, Window
 from service.web.charts.trend import Chart, build_chart
@@ -86,4 +86,4 @@ def draw_chart(series: SeriesDetail, overlaid_series: Sequence[SeriesDetail], wi
 
 def _read_series(series_id: int) -> SeriesDetail | None:
     with get_database().reading() as session:
-        return redact_for_caller(series_store.read_series(session, series_id))
+        return redact_view_for_caller(series_store.read_series(session, series_id))

@@ -16,7 +16,7 @@ from service.store import cases, environments
 from service.store.events import case_drifts, events, leading_drifts
 from service.store.events.leading_drifts import SeriesSelection
 from service.store.series import series, sparklines
-from service.web.access.public_view import redact_for_caller
+from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.pages import inbox
 from service.web.pages.error_pages import make_page_blueprint
@@ -70,10 +70,10 @@ def case(key: str) -> Page:
         lines = sparklines.read_sparklines(
             session, [summary.id for group in groups for summary in group.charted_series]
         )
-        drifts = redact_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
+        drifts = redact_view_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
         event_ids, n_events = case_drifts.list_case_events(session, key, _MAX_EVENTS)
         selection = SeriesSelection(case_key=key)
-        listed_events = redact_for_caller(
+        listed_events = redact_view_for_caller(
             leading_drifts.narrow_summaries(session, events.list_summaries_in_order(session, event_ids), selection)
         )
         rows = inbox.build_rows(session, listed_events, selection)

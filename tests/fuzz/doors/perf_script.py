@@ -17,7 +17,7 @@ from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import (
     FrameTable,
     count_stacks,
-    distribute_over_stacks,
+    distribute_total_over_stacks,
     expand_inlined_frames,
     sum_blocked_time,
 )
@@ -59,7 +59,7 @@ def opened(_: Path) -> Iterator[Attempt]:
             return "refused"
         known = next(iter(parsed.values()), ())
         table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
-        table.fold_stacks(distribute_over_stacks(count_stacks(events).stacks, 10**9))
+        table.fold_stacks(distribute_total_over_stacks(count_stacks(events).stacks, 10**9))
         table.fold_stacks(sum_blocked_time(events).stacks)
         dissection = AnatomyBuilder(1, 4096, FaultAccess("x86_64"))
         try:

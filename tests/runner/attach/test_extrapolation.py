@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.contract.profile import Access, Anatomy, FaultKind, Frame, Memory, Site, Touch
-from runner.profile.stack_folding import divide_by_weights
+from runner.profile.stack_folding import divide_total_by_weights
 
 
 def make_anatomy(touches: dict[Touch, int], pages: int = 1) -> Anatomy:
@@ -31,7 +31,7 @@ TOUCHES = st.dictionaries(st.sampled_from(list(Touch)), st.integers(0, 10**9))
 
 @given(st.dictionaries(st.integers(), st.integers(0, 10**12)), st.integers(0, 10**12))
 def test_shares_add_up(weights: dict[int, int], total: int) -> None:
-    shares = divide_by_weights(weights, total)
+    shares = divide_total_by_weights(weights, total)
     assert sum(shares.values()) == (total if any(weights.values()) else 0)
     assert all(share >= 0 for share in shares.values())
 

@@ -67,4 +67,4 @@ def test_reruns_are_left_out_where_the_count_varies_and_pairs_follow(
         leaves_doubts_to_pairs=leaves_doubts_to_pairs,
     )
     levels_by_case = {} if levels is None else {reports.CASE.name: levels}
-    assert history._leaves_to_pairs(reports.CASE, levels_by_case) is left
+    assert history._leaves_reruns_to_pairs(reports.CASE, levels_by_case) is left

@@ -14,7 +14,7 @@ from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import (
     FrameTable,
     count_stacks,
-    distribute_over_stacks,
+    distribute_total_over_stacks,
     make_path_relative,
     sum_blocked_time,
 )
@@ -99,7 +99,7 @@ weights = st.dictionaries(st.tuples(st.sampled_from([LEAF, CALLER, KERNEL]), st.
 
 @given(weights, st.integers(0, 10**9))
 def test_shares_come_to_the_total_and_none_is_off_by_one(weights: dict, total: int) -> None:
-    shares = distribute_over_stacks(weights, total)
+    shares = distribute_total_over_stacks(weights, total)
     whole = sum(weights.values())
     assert sum(shares.values()) == (total if whole else 0)
     assert all(abs(shares.get(stack, 0) - weight * total / whole) < 1 for stack, weight in weights.items())

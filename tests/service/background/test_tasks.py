@@ -34,7 +34,7 @@ StartTasks = Callable[[Flask], None]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return config.copy_with(jobs_here=False)
+    return config.copy_with_values(jobs_here=False)
 
 
 @pytest.fixture

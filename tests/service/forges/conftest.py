@@ -82,7 +82,7 @@ class Site:
 def site(config: Config, kind: ForgeKind, url: str, token: str, repository: str) -> Site:
     forge = GitlabSettings if kind is ForgeKind.GITLAB else ForgejoSettings
     settings = forge(url=url, token=token, secret=SECRET.encode(), address="https://faults.example.org")
-    app = create_app(config.copy_with(forges={kind: settings}))
+    app = create_app(config.copy_with_values(forges={kind: settings}))
     worker = worker_of(app)
     assert worker is not None
     # Ahead, so that what is stored on a slow machine is due already.

@@ -39,7 +39,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     starter = LocalStarter(tmp_path, database, by_token=False, on_ended=lambda *end: ends.append(end))
     starter.url = "http://127.0.0.1:1"
 
-    starter._run_and_release(7, 1)
+    starter._run_and_release_process(7, 1)
 
     seen = starter.find_log_file(7).read_text()
     assert "secret" not in seen
@@ -61,7 +61,7 @@ def test_a_job_that_others_can_order_is_confined(
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, on_ended=lambda *_: None)
     monkeypatch.setattr(starter.__class__, "_issue_token_variable", lambda *_: {})
-    starter._run_and_release(7, 1)
+    starter._run_and_release_process(7, 1)
     seen = starter.find_log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
 
@@ -91,7 +91,7 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     starter = LocalStarter(home, database, by_token=False, on_ended=lambda *_: None)
     assert not starter.is_waiting(7)
 
-    thread = threading.Thread(target=starter._run_and_release, args=(7, 1))
+    thread = threading.Thread(target=starter._run_and_release_process, args=(7, 1))
     thread.start()
     wait_until(lambda: starter.find_log_file(7).exists() and starter.find_log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, on_ended=lambda *_: None)
@@ -128,7 +128,7 @@ def test_one_job_runs_at_a_time_once_the_service_listens(
     with database.writing() as session:
         row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move_to_next_state(row, Action.CANCEL, "mara", "", datetime.now(UTC))
+        jobs.move_job_to_next_state(row, Action.CANCEL, "mara", "", datetime.now(UTC))
     scheduler.work()
     assert states(database) == [State.QUEUED], "its process has not ended"
     (tmp_path / f"free-{first}").touch()
@@ -154,7 +154,7 @@ def test_a_job_whose_process_cannot_be_started_leaves_room_for_others(
 def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(LocalStarter, "_run_and_release", lambda *_: None)
+    monkeypatch.setattr(LocalStarter, "_run_and_release_process", lambda *_: None)
     job = Job.model_construct(id=7, attempts=1, question=QUESTION, asked_by="service")
     starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, on_ended=lambda *_: None)
     starter.start(job)

@@ -210,7 +210,7 @@ def test_the_next_job_of_a_subject_runs_where_the_last_one_did(scheduler: JobSch
     with scheduler.database.writing() as session:
         row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move_to_next_state(row, Action.CANCEL, "mara", "", NOW)
+        jobs.move_job_to_next_state(row, Action.CANCEL, "mara", "", NOW)
     found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert (found.github, found.backend) == ("octo-org/demo", Backend.GITHUB)
 

@@ -82,7 +82,7 @@ def test_a_service_of_ones_own_gets_the_message_without_what_strangers_wrote_as_
 ) -> None:
     # The address of Rocket.Chat has a secret in place of the host, so nobody sees that it is on loopback.
     insecure = address.startswith("rocket")
-    chat.send_to_chat(MESSAGE, channel(address.replace("PORT", str(server.server_port)), insecure=insecure), {})
+    chat.send_message_to_chat(MESSAGE, channel(address.replace("PORT", str(server.server_port)), insecure=insecure), {})
     ((_, body),) = server.requests
     assert "+50 minor faults" in body
     assert LINK in body
@@ -98,7 +98,7 @@ def test_a_service_of_ones_own_gets_the_message_without_what_strangers_wrote_as_
 
 def test_a_matrix_room_gets_it_as_html_and_as_text_without_markup(server: ChatServer) -> None:
     server.answer = b'{"user_id": "@faults:127.0.0.1", "room_id": "!room:127.0.0.1", "event_id": "$1"}'
-    chat.send_to_chat(MESSAGE, channel(f"matrix://{SECRET}@127.0.0.1:{server.server_port}/!room:127.0.0.1"), {})
+    chat.send_message_to_chat(MESSAGE, channel(f"matrix://{SECRET}@127.0.0.1:{server.server_port}/!room:127.0.0.1"), {})
     path, body = server.requests[-1]
     sent = json.loads(body)
     assert "/send/m.room.message/" in path
@@ -132,7 +132,7 @@ def test_a_public_service_gets_it_too(
     with behind_proxy(tmp_path) as (server, proxy):
         server.answer = answer
         use(monkeypatch, proxy)
-        chat.send_to_chat(MESSAGE, channel(address, insecure=True), {})
+        chat.send_message_to_chat(MESSAGE, channel(address, insecure=True), {})
     ((called, body),) = server.requests
     assert called.startswith(path)
     body = unquote_plus(body)
@@ -149,7 +149,9 @@ def test_slack_shows_a_command_as_it_is(tmp_path: Path) -> None:
     with behind_proxy(tmp_path) as (server, proxy), pytest.MonkeyPatch.context() as patch:
         server.answer = b"ok"
         use(patch, proxy)
-        chat.send_to_chat(Message("k", "head", (command,)), channel(f"slack://{SLACK}?verify=no", insecure=True), {})
+        chat.send_message_to_chat(
+            Message("k", "head", (command,)), channel(f"slack://{SLACK}?verify=no", insecure=True), {}
+        )
     sent = json.loads(server.requests[0][1])
     assert sent["mrkdwn"] is False
     assert html.unescape(sent["attachments"][0]["text"]) == f"head\n{command}"
@@ -162,7 +164,7 @@ def test_a_refusal_is_a_line_without_the_secret_whatever_the_options_of_the_addr
     server.status = status
     options = "redirect=yes&optional=yes&retry=2&wait=0"
     with all_records() as records, pytest.raises(NotSentError) as refused:
-        chat.send_to_chat(MESSAGE, channel(f"mmost://127.0.0.1:{server.server_port}/{SECRET}?{options}"), {})
+        chat.send_message_to_chat(MESSAGE, channel(f"mmost://127.0.0.1:{server.server_port}/{SECRET}?{options}"), {})
     assert said in str(refused.value)
     assert str(refused.value).startswith("Mattermost: ")
     assert SECRET not in str(refused.value)
@@ -171,20 +173,20 @@ def test_a_refusal_is_a_line_without_the_secret_whatever_the_options_of_the_addr
 
 
 def test_a_format_in_the_address_does_not_undo_the_escaping(server: ChatServer) -> None:
-    chat.send_to_chat(MESSAGE, channel(f"mmost://127.0.0.1:{server.server_port}/{SECRET}?format=text"), {})
+    chat.send_message_to_chat(MESSAGE, channel(f"mmost://127.0.0.1:{server.server_port}/{SECRET}?format=text"), {})
     assert r"\*\*bold\*\* \`code\` \<\!channel\>" in json.loads(server.requests[0][1])["text"]
 
 
 def test_a_service_that_does_not_answer_is_a_line() -> None:
     with pytest.raises(NotSentError, match=r"Mattermost: .*[Cc]onnection error") as refused:
-        chat.send_to_chat(MESSAGE, channel(f"mmost://127.0.0.1:9/{SECRET}"), {})
+        chat.send_message_to_chat(MESSAGE, channel(f"mmost://127.0.0.1:9/{SECRET}"), {})
     assert SECRET not in str(refused.value)
 
 
 @pytest.mark.parametrize(("service", "end"), [("discord", "  "), ("tgram", "")])
 def test_a_long_message_is_sent_in_parts_of_whole_lines(service: str, end: str) -> None:
     lines = tuple(f"line {number} " + "x" * 60 for number in range(100))
-    found = list(chat.split_into_parts(Message("k", "head", lines), 1000, CHATS[service]))
+    found = list(chat.split_text_into_parts(Message("k", "head", lines), 1000, CHATS[service]))
     assert len(found) > 5
     assert max(map(len, found)) <= 1000
     assert [line for part in found for line in part.replace(f"{end}\n", "\n").split("\n")] == ["head", *lines]
@@ -192,12 +194,12 @@ def test_a_long_message_is_sent_in_parts_of_whole_lines(service: str, end: str) 
 
 @given(st.lists(st.text(alphabet='ab&<>*"@ é', max_size=60), max_size=8), st.sampled_from(sorted(CHATS)))
 def test_no_part_is_longer_than_the_service_accepts(lines: list[str], service: str) -> None:
-    for part in chat.split_into_parts(Message("k", "head", tuple(lines)), 100, CHATS[service]):
+    for part in chat.split_text_into_parts(Message("k", "head", tuple(lines)), 100, CHATS[service]):
         assert len(html.escape(part)) <= 100
 
 
 def test_a_line_that_is_too_long_shows_where_it_was_cut() -> None:
-    head, line = chat.split_into_parts(Message("k", "head", ("x" * 200,)), 100, CHATS["discord"])
+    head, line = chat.split_text_into_parts(Message("k", "head", ("x" * 200,)), 100, CHATS["discord"])
     assert head == "head"
     assert line == "x" * 99 + "…"
 
@@ -246,22 +248,22 @@ def test_an_address_that_is_not_safe_is_refused(url: str, said: str) -> None:
 @pytest.mark.parametrize("url", ["https://chat.example.org/x", "discord://short", "https://json.example.org"])
 def test_an_address_that_apprise_does_not_know_is_not_sent_to(url: str) -> None:
     with pytest.raises(NotSentError, match="url: "):
-        chat.send_to_chat(MESSAGE, channel(url), {})
+        chat.send_message_to_chat(MESSAGE, channel(url), {})
 
 
 @pytest.mark.parametrize("address", [f"mmosts://{SECRET}@chat\u2100.example.org/x", f"mmosts://[{SECRET}]/x"])
 def test_an_address_that_cannot_be_read_is_not_quoted(address: str) -> None:
     named = ChatChannel.model_validate({"name": "chat", "kind": "chat", "url_variable": "CHAT"})
     with pytest.raises(NotSentError, match="CHAT: `url` is not a valid address") as refused:
-        chat.send_to_chat(MESSAGE, named, {"CHAT": address})
+        chat.send_message_to_chat(MESSAGE, named, {"CHAT": address})
     assert SECRET not in str(refused.value)
 
 
 def test_the_address_may_be_in_a_variable(server: ChatServer) -> None:
     named = ChatChannel.model_validate({"name": "chat", "kind": "chat", "url_variable": "CHAT"})
     with pytest.raises(NotSentError, match="set the environment variable CHAT"):
-        chat.send_to_chat(MESSAGE, named, {})
+        chat.send_message_to_chat(MESSAGE, named, {})
     with pytest.raises(NotSentError, match="CHAT: `url` does not belong to a supported service"):
-        chat.send_to_chat(MESSAGE, named, {"CHAT": "file:///etc/passwd"})
-    chat.send_to_chat(MESSAGE, named, {"CHAT": f"mmost://127.0.0.1:{server.server_port}/{SECRET}"})
+        chat.send_message_to_chat(MESSAGE, named, {"CHAT": "file:///etc/passwd"})
+    chat.send_message_to_chat(MESSAGE, named, {"CHAT": f"mmost://127.0.0.1:{server.server_port}/{SECRET}"})
     assert len(server.requests) == 1

@@ -13,7 +13,7 @@ from service.rules.delivery_schedule import (
     MAX_WAIT,
     choose_wait,
     find_due_time_of_digest,
-    group_into_messages,
+    group_events_into_messages,
     is_quiet,
     may_send,
 )
@@ -102,6 +102,6 @@ def test_many_events_and_those_that_waited_share_a_message(
     settings: dict[str, Any], events: int, messages: int
 ) -> None:
     new = list(range(events))
-    batches = group_into_messages(channel(**settings), new)
+    batches = group_events_into_messages(channel(**settings), new)
     assert len(batches) == messages
     assert [event for batch in batches for event in batch] == new

@@ -87,7 +87,7 @@ def test_what_was_measured_is_counted(api: Api) -> None:
 
 def test_prometheus_gets_no_page_to_sign_in(client: FlaskClient, config: Config) -> None:
     assert client.get("/metrics", headers={"Accept": PROMETHEUS}).mimetype == "text/plain"
-    closed = create_app(config.copy_with(access=Access.TOKENS)).test_client()
+    closed = create_app(config.copy_with_values(access=Access.TOKENS)).test_client()
     assert closed.get("/metrics", headers={"Accept": PROMETHEUS}).status_code == 401
 
 

@@ -101,7 +101,7 @@ def service(
     worker = ForgeWorker(database, {ForgeKind.GITHUB: GithubForge(client, settings)}, lambda: clock[0])
     actions = ActionsStarter(client, settings.address)
     worker.jobs = JobScheduler(database, {Backend.GITHUB: actions}, actions, now=worker.now)
-    return Service(create_app(config.copy_with(forges={settings.kind: settings})).test_client(), worker, clock)
+    return Service(create_app(config.copy_with_values(forges={settings.kind: settings})).test_client(), worker, clock)
 
 
 _numbers = itertools.count(1)

@@ -59,5 +59,7 @@ def test_files_that_an_earlier_version_made_are_corrected(tmp_path: Path) -> Non
 
 def test_the_logs_of_jobs_are_their_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "true")
-    LocalStarter(tmp_path, Database("sqlite://"), by_token=False, on_ended=lambda *_: None)._run_and_release(7, 1)
+    LocalStarter(tmp_path, Database("sqlite://"), by_token=False, on_ended=lambda *_: None)._run_and_release_process(
+        7, 1
+    )
     assert modes(tmp_path) == {"jobs": "700"}

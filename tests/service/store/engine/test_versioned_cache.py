@@ -29,20 +29,20 @@ class Computed:
 def test_a_value_is_computed_once_for_each_version() -> None:
     cache, computed = VersionedCache[str](100, len), Computed()
     with Session(create_engine("sqlite://")) as session:
-        assert [cache.get_or_compute(session, "key", 1, computed("one")) for _ in range(3)] == ["one"] * 3
+        assert [cache.get_or_compute_value(session, "key", 1, computed("one")) for _ in range(3)] == ["one"] * 3
         assert computed.times == 1
-        assert cache.get_or_compute(session, "key", 2, computed("two")) == "two"
-        assert cache.get_or_compute(session, "key", 1, computed("old")) == "old"
+        assert cache.get_or_compute_value(session, "key", 2, computed("two")) == "two"
+        assert cache.get_or_compute_value(session, "key", 1, computed("old")) == "old"
 
 
 def test_empty_values_are_forgotten_too() -> None:
     cache, computed = VersionedCache[str](3, len), Computed()
     with Session(create_engine("sqlite://")) as session:
         for number in range(10):
-            cache.get_or_compute(session, f"key {number}", 1, computed(""))
-        cache.get_or_compute(session, "key 9", 1, computed(""))
+            cache.get_or_compute_value(session, f"key {number}", 1, computed(""))
+        cache.get_or_compute_value(session, "key 9", 1, computed(""))
         assert computed.times == 10
-        cache.get_or_compute(session, "key 0", 1, computed(""))
+        cache.get_or_compute_value(session, "key 0", 1, computed(""))
         assert computed.times == 11
 
 
@@ -50,21 +50,21 @@ def test_each_database_has_values_of_its_own() -> None:
     cache, computed = VersionedCache[str](100, len), Computed()
     for text in ("one", "two"):
         with Session(create_engine("sqlite://")) as session:
-            assert cache.get_or_compute(session, "key", 1, computed(text)) == text
+            assert cache.get_or_compute_value(session, "key", 1, computed(text)) == text
 
 
 def test_the_least_recently_requested_go_first_and_the_newest_stays() -> None:
     cache, computed = VersionedCache[str](5, len), Computed()
     with Session(create_engine("sqlite://")) as session:
         for key in ("aa", "bb", "aa", "cc"):
-            cache.get_or_compute(session, key, 1, computed(key))
+            cache.get_or_compute_value(session, key, 1, computed(key))
         assert computed.times == 3
-        cache.get_or_compute(session, "aa", 1, computed("aa"))
+        cache.get_or_compute_value(session, "aa", 1, computed("aa"))
         assert computed.times == 3
-        cache.get_or_compute(session, "bb", 1, computed("bb"))
+        cache.get_or_compute_value(session, "bb", 1, computed("bb"))
         assert computed.times == 4
         for _ in range(2):
-            cache.get_or_compute(session, "larger than all", 1, computed("larger than all"))
+            cache.get_or_compute_value(session, "larger than all", 1, computed("larger than all"))
         assert computed.times == 5
 
 
@@ -76,8 +76,8 @@ def test_a_value_that_fails_is_computed_again() -> None:
 
     with Session(create_engine("sqlite://")) as session:
         with pytest.raises(ValueError):  # noqa: PT011 - it has no text
-            cache.get_or_compute(session, "key", 1, fail)
-        assert cache.get_or_compute(session, "key", 1, computed("one")) == "one"
+            cache.get_or_compute_value(session, "key", 1, fail)
+        assert cache.get_or_compute_value(session, "key", 1, computed("one")) == "one"
 
 
 def test_a_value_is_computed_again_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,5 +86,5 @@ def test_a_value_is_computed_again_after_some_time(monkeypatch: pytest.MonkeyPat
     cache, computed = VersionedCache[str](5, len, max_seconds=60), Computed()
     with Session(create_engine("sqlite://")) as session:
         for now, times in ((1000.0, 1), (1059.0, 1), (1061.0, 2), (1062.0, 2)):  # noqa: B007 - the clock reads it
-            cache.get_or_compute(session, "key", 1, computed("one"))
+            cache.get_or_compute_value(session, "key", 1, computed("one"))
             assert computed.times == times

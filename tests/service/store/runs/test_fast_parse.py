@@ -104,7 +104,7 @@ def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together(
         [reports.report(commit, 1, 1, case=case) for commit in range(1, 5) for case in cases]
     )
     points = len(batch[0].points) + 1
-    parts = list(ingest_reports.split_into_parts(batch, max_points=5 * points))
+    parts = list(ingest_reports.split_batch_into_parts(batch, max_points=5 * points))
     assert sorted(one.report.run_id for part in parts for one in part) == sorted(one.report.run_id for one in batch)
     assert max(len(part) for part in parts) == 5
     order = [one.case for part in parts for one in part]
@@ -113,7 +113,7 @@ def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together(
 
 def test_a_report_of_many_points_is_a_part_of_its_own() -> None:
     batch = ingest_reports.prepare_reports([reports.report(1, 1), reports.report(2, 1)])
-    assert [len(part) for part in ingest_reports.split_into_parts(batch, max_points=1)] == [1, 1]
+    assert [len(part) for part in ingest_reports.split_batch_into_parts(batch, max_points=1)] == [1, 1]
 
 
 @pytest.mark.parametrize("indent", [None, 2])

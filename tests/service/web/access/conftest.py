@@ -22,7 +22,7 @@ def start(config: Config) -> Iterator[Start]:
     apps = []
 
     def make(**changes: Any) -> FlaskClient:
-        apps.append(create_app(config.copy_with(access=Access.TOKENS, **changes)))
+        apps.append(create_app(config.copy_with_values(access=Access.TOKENS, **changes)))
         return apps[-1].test_client()
 
     yield make

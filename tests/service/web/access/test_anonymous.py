@@ -109,7 +109,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
             _order_job(open_app)
             with database.writing() as session:
                 tokens.issue_token(session, SECRETS["name of a token"], [Scope.READ], 1, datetime.now(UTC))
-        app = create_app(config.copy_with(access=Access.TOKENS, anonymous_read=True))
+        app = create_app(config.copy_with_values(access=Access.TOKENS, anonymous_read=True))
         yield app
         with app.app_context():
             app_resources.get_database().close()

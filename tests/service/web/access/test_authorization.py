@@ -24,7 +24,7 @@ Give = Callable[..., str]
 
 @pytest.fixture
 def closed(config: Config) -> FlaskClient:
-    return create_app(config.copy_with(access=Access.TOKENS)).test_client()
+    return create_app(config.copy_with_values(access=Access.TOKENS)).test_client()
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_a_service_with_a_name_of_its_own_asks_for_tokens(environment: dict[str,
 
 
 def test_a_service_that_others_can_reach_asks_for_tokens(config: Config) -> None:
-    assert config.copy_with(trusted_hosts=None).by_token
+    assert config.copy_with_values(trusted_hosts=None).by_token
 
 
 def test_the_key_is_nobody_elses_and_stays(config: Config) -> None:

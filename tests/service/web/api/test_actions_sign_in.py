@@ -52,7 +52,7 @@ def closed(config: Config, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> F
         workflows=("octo-org/faultwatch/.github/workflows/*",),
         issuer=issuer.url,
     )
-    return create_app(config.copy_with(access=Access.TOKENS, jobs=jobs)).test_client()
+    return create_app(config.copy_with_values(access=Access.TOKENS, jobs=jobs)).test_client()
 
 
 def show(client: FlaskClient, token: str) -> tuple[int, dict[str, Any]]:
@@ -232,7 +232,7 @@ def test_a_job_tells_of_subjects_that_are_assigned_to_its_repository(
         "FAULTWATCH_ACTIONS_HOSTS": "box",
     }
     jobs = Config.from_environment(environment).jobs
-    client = create_app(config.copy_with(access=Access.TOKENS, jobs=jobs)).test_client()
+    client = create_app(config.copy_with_values(access=Access.TOKENS, jobs=jobs)).test_client()
     _, admission = show(client, issuer.sign())
     bearer = {"Authorization": f"Bearer {admission['token']}"}
 

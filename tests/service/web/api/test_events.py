@@ -322,7 +322,7 @@ def test_the_same_history_gives_the_same_events_in_one_batch_or_many(tmp_path: P
 
 
 def test_with_tokens_nobody_decides_in_anothers_name(config: Config, database: Database) -> None:
-    client = create_app(config.copy_with(access=Access.TOKENS)).test_client()
+    client = create_app(config.copy_with_values(access=Access.TOKENS)).test_client()
     shown, now = generate_token(), datetime.now(UTC)
     with database.writing() as session:
         scopes = ["report", "triage", "read"]

@@ -28,7 +28,7 @@ RUNS = [str(reports.report(number, 1).run_id) for number in range(1, 4)]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return config.copy_with(jobs_here=False)
+    return config.copy_with_values(jobs_here=False)
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_a_runner_gets_a_moment_to_be_heard_of_where_the_service_was_away(jobs: 
 
 
 def test_a_token_that_reports_carries_out_jobs_and_orders_none(config: Config) -> None:
-    app = create_app(config.copy_with(access=Access.TOKENS))
+    app = create_app(config.copy_with_values(access=Access.TOKENS))
     with app.app_context(), get_database().writing() as session:
         shown = {
             scope: tokens.issue_token(session, scope, [scope], 1, datetime.now(UTC)).text

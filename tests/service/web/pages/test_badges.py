@@ -51,7 +51,7 @@ def test_the_badge_of_a_subject_counts_what_is_open(client: FlaskClient) -> None
 def test_other_sites_show_the_badges_of_a_public_service(client: FlaskClient) -> None:
     with client.application.app_context():
         config = app_resources.get_config()
-    public = create_app(config.copy_with(access=Access.TOKENS, anonymous_read=True))
+    public = create_app(config.copy_with_values(access=Access.TOKENS, anonymous_read=True))
     answers = [one.get("/series/1/badge.svg") for one in (client, public.test_client())]
     with public.app_context():
         app_resources.get_database().close()

@@ -9,7 +9,7 @@ from tests.service.web.text import read
 
 
 def test_a_reader_without_a_token_learns_what_a_fault_is_and_nothing_else(config: Config) -> None:
-    client = create_app(config.copy_with(access=Access.TOKENS)).test_client()
+    client = create_app(config.copy_with_values(access=Access.TOKENS)).test_client()
     text = read(client, "/definitions")
     assert "What is a page fault? The program uses an address without a page of memory" in text
     assert "Minor faults minor-faults faults lower yes Page faults that the kernel resolved" in text
