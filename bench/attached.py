@@ -66,12 +66,12 @@ def measure_pairs(pid: int, count: Count, pairs: int, home: Path, name: str) -> 
     for number in show_steps(range(pairs), f"pairs, {name}"):
         rates = {}
         for is_observed in ((True, False), (False, True))[number % 2]:
-            before, began = count(), time.monotonic()
+            before, started_at = count(), time.monotonic()
             if is_observed:
                 first_lines.append(observe(pid, home))
             else:
                 time.sleep(PERIOD_SECONDS)
-            rates[is_observed] = (count() - before) / (time.monotonic() - began)
+            rates[is_observed] = (count() - before) / (time.monotonic() - started_at)
         ratios.append(rates[True] / rates[False])
     return ratios, first_lines
 
@@ -79,14 +79,14 @@ def measure_pairs(pid: int, count: Count, pairs: int, home: Path, name: str) -> 
 def observe(pid: int, home: Path) -> float:
     """Observe a process for a period; return the seconds until the first line."""
     words = [sys.executable, "-m", "faultwatch", "attach", str(pid), "--for", f"{PERIOD_SECONDS}s"]
-    began = time.monotonic()
+    started_at = time.monotonic()
     environment = {**os.environ, "FAULTWATCH_HOME": str(home / "home")}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as observing:
         assert observing.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(observing.stdout, selectors.EVENT_READ)
             selector.select(30)
-        first_line = time.monotonic() - began
+        first_line = time.monotonic() - started_at
         observing.communicate(timeout=300)
     if observing.returncode:
         raise SystemExit(f"attach failed with {observing.returncode}")

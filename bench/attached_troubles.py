@@ -89,12 +89,12 @@ def observe(pid: int, home: Path) -> dict[str, Any]:
     """Observe a process; return the result."""
     words = [sys.executable, "-m", "faultwatch", "attach", str(pid), "--for", f"{OBSERVED_SECONDS}s", "--json", "-q"]
     environment = {**os.environ, "FAULTWATCH_HOME": str(home / "home")}
-    done = subprocess.run(
+    completed = subprocess.run(
         [*words, "--no-flame-graphs"], capture_output=True, text=True, check=False, env=environment, timeout=300
     )
-    if done.returncode:
-        return {"diagnosis": {"findings": [], "evidence": [f"attach failed: {done.stderr.strip()[-300:]}"]}}
-    result: dict[str, Any] = json.loads(done.stdout)
+    if completed.returncode:
+        return {"diagnosis": {"findings": [], "evidence": [f"attach failed: {completed.stderr.strip()[-300:]}"]}}
+    result: dict[str, Any] = json.loads(completed.stdout)
     return result
 
 

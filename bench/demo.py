@@ -86,7 +86,7 @@ def list_differences(expected: list[dict[str, Any]], drifts: list[dict[str, Any]
 
 def _run_demo(home: str) -> tuple[float, dict[str, Any]]:
     started = time.monotonic()
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "runner", "demo", "--json"],
         cwd=ROOT,
         env=os.environ | {"FAULTWATCH_HOME": home},
@@ -94,9 +94,9 @@ def _run_demo(home: str) -> tuple[float, dict[str, Any]]:
         text=True,
         check=False,
     )
-    if done.returncode:
-        sys.exit(f"the demo failed: {done.stderr.strip().splitlines()[-1:]}")
-    document: dict[str, Any] = json.loads(done.stdout)
+    if result.returncode:
+        sys.exit(f"the demo failed: {result.stderr.strip().splitlines()[-1:]}")
+    document: dict[str, Any] = json.loads(result.stdout)
     return time.monotonic() - started, document
 
 

@@ -51,13 +51,13 @@ def main(drifts: int = DRIFTS) -> None:
             for _ in range(REPEATS):
                 with database.writing(["big"]) as session:
                     session.get_one(Subject, 1).events_version += 1  # what was drawn before is out of date
-                began = time.perf_counter()
+                started_at = time.perf_counter()
                 answer = client.get(address)
-                times.append(1000 * (time.perf_counter() - began))
+                times.append(1000 * (time.perf_counter() - started_at))
                 assert answer.status_code == 200, answer.text
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             client.get(address)
-            again, first = 1000 * (time.perf_counter() - began), statistics.median(times)
+            again, first = 1000 * (time.perf_counter() - started_at), statistics.median(times)
             print(f"{address:16} {len(answer.data):7,} bytes  {first:6.1f} ms at first  {again:6.1f} ms again")
             figures[address] = {"bytes": len(answer.data), "first": round(first, 1), "again": round(again, 1)}
             if len(answer.data) > MAX_BYTES:

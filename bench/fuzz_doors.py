@@ -45,20 +45,20 @@ def main() -> None:
     ]
     with ThreadPoolExecutor(chosen.processes) as pool:
         each = pool.map(lambda part: (part[0], _send_inputs(*part, seed=chosen.seed)), parts)
-        done = list(show_steps(each, f"parts of up to {PART:,} inputs", len(parts)))
-    results = {name: [result for of, result in done if of == name] for name in shares}
+        completed = list(show_steps(each, f"parts of up to {PART:,} inputs", len(parts)))
+    results = {name: [result for of, result in completed if of == name] for name in shares}
     _show_results(results, time.monotonic() - started)
 
 
 def _send_inputs(name: str, first: int, inputs: int, seed: int) -> door.Result:
     """Send a part of the inputs in its own process; that the process dies is a miss."""
     words = ["--part", "--door", name, "--first", str(first), "--inputs", str(inputs), "--seed", str(seed)]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "bench.fuzz_doors", *words], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        return door.Result(misses=[f"{name} {first}…: exit {done.returncode}: {done.stderr[-500:]}"])
-    return door.Result(**json.loads(done.stdout.splitlines()[-1]))
+    if completed.returncode:
+        return door.Result(misses=[f"{name} {first}…: exit {completed.returncode}: {completed.stderr[-500:]}"])
+    return door.Result(**json.loads(completed.stdout.splitlines()[-1]))
 
 
 def _show_results(results: dict[str, list[door.Result]], seconds: float) -> None:

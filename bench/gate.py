@@ -109,10 +109,10 @@ class Run:
     def pull(self, more: bool) -> Pull:
         """Have a pull request made, measured and told."""
         self.number += 1
-        done = Pull(more)
+        completed = Pull(more)
         head = commit(self.subject, PROGRAM.format(pages=PAGES + more, revision=self.number), self.base)
         self.hub.propose(self.number, self.base, head)
-        done.webhook = self._webhook(head)
+        completed.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect_to_service(settings) as service:
             with plan_gate(workload, self.repository, self.base, head) as plan:
@@ -127,10 +127,10 @@ class Run:
             if time.monotonic() > deadline:
                 raise SystemExit(f"GitHub was not told of pull request {self.number}")
             time.sleep(0.005)
-        done.seconds = self.hub.written - sampled
+        completed.seconds = self.hub.written - sampled
         (check,), (comment,) = self.hub.checks.values(), self.hub.comments.values()
-        done.conclusion, done.first = check["conclusion"], comment["body"].splitlines()[0]
-        return done
+        completed.conclusion, completed.first = check["conclusion"], comment["body"].splitlines()[0]
+        return completed
 
     def _job(self) -> dict[str, str]:
         return {
@@ -164,8 +164,10 @@ def commit(subject: Path, program: str, parent: str = "") -> str:
 
     def git(*arguments: str) -> str:
         identity = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
-        done = subprocess.run(["git", "-C", subject, *identity, *arguments], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        completed = subprocess.run(
+            ["git", "-C", subject, *identity, *arguments], capture_output=True, text=True, check=True
+        )
+        return completed.stdout.strip()
 
     if parent:
         git("checkout", "--quiet", "--detach", parent)

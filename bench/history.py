@@ -50,8 +50,8 @@ class Version:
     def run(self, *words: str) -> tuple[float, str]:
         """Run a command with an empty home; return the seconds that it took, and what it printed."""
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as home:
-            began = time.monotonic()
-            done = subprocess.run(
+            started_at = time.monotonic()
+            completed = subprocess.run(
                 [sys.executable, "-m", "runner", *words],
                 cwd=self.folder,
                 env=os.environ | {"FAULTWATCH_HOME": home, "PYTHONPATH": str(self.folder), "COLUMNS": "300"},
@@ -59,11 +59,13 @@ class Version:
                 capture_output=True,
                 text=True,
             )
-            seconds = time.monotonic() - began
-        if done.returncode:
-            raise SystemExit(f"{self.name}: faultwatch {' '.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            seconds = time.monotonic() - started_at
+        if completed.returncode:
+            raise SystemExit(
+                f"{self.name}: faultwatch {' '.join(words)}\n{completed.stdout[-2000:]}{completed.stderr[-2000:]}"
+            )
         print(f"  {self.name}: faultwatch {words[0]}: {seconds:.0f} s", flush=True)
-        return seconds, done.stdout + done.stderr
+        return seconds, completed.stdout + completed.stderr
 
     def spell_target(self, repository: Path, workload: Path, span: str) -> tuple[str, ...]:
         """Return the arguments that name a range of a repository, as this version knows them."""

@@ -17,10 +17,10 @@ _IDENTITY = {
 def git(folder: Path, *words: str, given: str | None = None) -> str:
     """Run git in a repository; return what it printed."""
     environment = {**os.environ, **_IDENTITY}
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "-C", str(folder), *words], check=True, capture_output=True, text=True, input=given, env=environment
     )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 def clone(repository: Path, folder: Path, commit: str = "HEAD") -> Path:
@@ -81,11 +81,11 @@ def _tree_with(repository: Path, commit: str, path: str, content: str) -> str:
         ("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}"),
     ):
         subprocess.run(["git", "-C", str(repository), *words], check=True, env={**os.environ, **index})
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "-C", str(repository), "write-tree"],
         check=True,
         capture_output=True,
         text=True,
         env={**os.environ, **index},
     )
-    return done.stdout.strip()
+    return result.stdout.strip()

@@ -262,9 +262,9 @@ def _write_trees(folder: Path, program: Program, builds: int) -> list[tuple[str,
 
 
 def _run_script(script: str, folder: Path) -> None:
-    done = subprocess.run(["sh", "-ec", script], cwd=folder, check=False, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"`{script}` failed in {folder}: {done.stderr.strip()}")
+    completed = subprocess.run(["sh", "-ec", script], cwd=folder, check=False, capture_output=True, text=True)
+    if completed.returncode:
+        sys.exit(f"`{script}` failed in {folder}: {completed.stderr.strip()}")
 
 
 def _count_all(
@@ -490,7 +490,7 @@ def _read_reports(home: Path) -> list[Report]:
 
 
 def _run_faultwatch(home: Path, *arguments: str, exit_codes: Sequence[int] = (0,)) -> dict[str, Any]:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "runner", *arguments],
         cwd=ROOT,
         env=os.environ | {"FAULTWATCH_HOME": str(home)},
@@ -498,9 +498,9 @@ def _run_faultwatch(home: Path, *arguments: str, exit_codes: Sequence[int] = (0,
         capture_output=True,
         text=True,
     )
-    if done.returncode not in exit_codes:
-        sys.exit(f"faultwatch {arguments[0]} failed: {done.stderr.strip()[-2000:]}")
-    document: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip().startswith("{") else {}
+    if completed.returncode not in exit_codes:
+        sys.exit(f"faultwatch {arguments[0]} failed: {completed.stderr.strip()[-2000:]}")
+    document: dict[str, Any] = json.loads(completed.stdout) if completed.stdout.strip().startswith("{") else {}
     return document
 
 

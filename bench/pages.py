@@ -241,9 +241,9 @@ def _time_page(service: Service, connection: HTTPConnection, path: str) -> Timin
     for number in range(REQUESTS + 1):
         if number == 1:
             cpu = service.cpu_seconds()
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         size = len(fetch_page(connection, path))
-        took.append(1000 * (time.perf_counter() - began))
+        took.append(1000 * (time.perf_counter() - started_at))
     spent = 1000 * (service.cpu_seconds() - cpu) / REQUESTS
     p95 = sorted(took[1:])[int(0.95 * REQUESTS)]
     return Timing(took[0], p95, spent, _time_revalidation(connection, path), size, _count_bytes(connection, path))
@@ -259,11 +259,11 @@ def _time_revalidation(connection: HTTPConnection, path: str) -> float:
     """Return how long a client that has the page waits to hear that it still holds."""
     tag, took = "", list[float]()
     for _ in range(REQUESTS // 4):
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         connection.request("GET", path, headers={"If-None-Match": tag} if tag else {})
         answer = connection.getresponse()
         answer.read()
-        took.append(1000 * (time.perf_counter() - began))
+        took.append(1000 * (time.perf_counter() - started_at))
         tag = answer.headers.get("ETag", "")
     return statistics.median(took[1:])
 

@@ -140,8 +140,8 @@ int main(void) {{
 
 def _run_git(folder: Path, *words: str) -> str:
     who = ("-c", "user.name=bench", "-c", "user.email=bench@example.invalid")
-    done = subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+    completed = subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True, text=True)
+    return completed.stdout.strip()
 
 
 def _make_history(folder: Path, program: Program, commits: int, changed: int | None) -> list[str]:
@@ -165,8 +165,8 @@ def _make_history(folder: Path, program: Program, commits: int, changed: int | N
 
 
 def _measure_history(folder: Path, home: Path) -> tuple[dict[str, Any], float]:
-    began = time.monotonic()
-    done = subprocess.run(
+    started_at = time.monotonic()
+    completed = subprocess.run(
         [sys.executable, "-m", "runner", "history", "--repo", str(folder), "--json", "--prove-for", str(BUDGET)],
         env=os.environ | {"FAULTWATCH_HOME": str(home), "PYTHONPATH": str(ROOT)},
         cwd=folder,
@@ -174,9 +174,9 @@ def _measure_history(folder: Path, home: Path) -> tuple[dict[str, Any], float]:
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        sys.exit(f"{folder}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout), time.monotonic() - began
+    if completed.returncode:
+        sys.exit(f"{folder}: {completed.stderr[-2000:]}")
+    return json.loads(completed.stdout), time.monotonic() - started_at
 
 
 def _list_histories(names: list[str], *, full: bool) -> Iterator[tuple[str, int, bool]]:

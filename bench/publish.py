@@ -35,9 +35,9 @@ def main(commits: int = COMMITS, cases: int = CASES) -> None:
         for _, body in show_steps(requests, "requests", -(-size.runs // _RUNS_PER_REQUEST)):
             assert client.post("/api/v1/runs", data=body, content_type="application/json").status_code == 200
         client.post("/api/v1/runs", data=build_stepping_batch("moving", _MOVING, 4), content_type="application/json")
-        site, began = Path(folder, "site"), time.perf_counter()
+        site, started_at = Path(folder, "site"), time.perf_counter()
         published = publish_site(config, site, lambda done, known: show_progress(f"{done:,} of {known:,} files"))
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
         by_folder: Counter[str] = Counter()
         for file in site.rglob("*"):
             by_folder[file.relative_to(site).parts[0]] += file.stat().st_size if file.is_file() else 0

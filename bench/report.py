@@ -65,10 +65,10 @@ def show_steps(items: Iterable[Item], what: str, number: int | None = None) -> I
     show_progress(shown, now=True)
     Thread(target=show_life, daemon=True).start()
     try:
-        for done, item in enumerate(items):
-            if done:
-                shown = f"{done:,} of {number:,} {what}"
-                seconds = (time.monotonic() - started) / done * (number - done)
+        for result, item in enumerate(items):
+            if result:
+                shown = f"{result:,} of {number:,} {what}"
+                seconds = (time.monotonic() - started) / result * (number - result)
                 show_progress(f"{shown}, {_format_duration(seconds)} left")
             yield item
     finally:

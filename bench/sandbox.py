@@ -79,8 +79,8 @@ def list_sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tup
     def count_canary(within: Sandbox | None) -> tuple[int, int]:
         command = [f"./{program.name}", *canary.FAULT_KINDS[:3]]
         state = ProcessState(huge_pages="never")
-        done = count_faults(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
-        return _read_faults(done.sample.readings)
+        result = count_faults(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
+        return _read_faults(result.sample.readings)
 
     if not names or "canary" in names:
         yield "canary", lambda: count_canary(None), lambda: count_canary(box)

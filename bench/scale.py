@@ -111,7 +111,7 @@ def _measure_judging(database: str, cases: int, misses: list[str]) -> dict[str, 
             _send_bodies(service, data.batches(commit, _BATCH))
             show_progress(f"{database}: {commit + 1} of {_COMMITS} commits stored")
         _wait_for_judging(service, 0)
-        began = time.monotonic()
+        started_at = time.monotonic()
         _send_bodies(service, data.batches(_COMMITS, _BATCH, moved=_MOVED))
         stored = time.monotonic()
         # Judging begins when no more runs arrive. That wait counts.
@@ -128,7 +128,7 @@ def _measure_judging(database: str, cases: int, misses: list[str]) -> dict[str, 
     figures: dict[str, object] = {
         "series": data.series,
         "points of each": _COMMITS + 1,
-        "seconds to store": round(stored - began, 1),
+        "seconds to store": round(stored - started_at, 1),
         "seconds to judge": round(seconds, 1),
         "series a second": round(data.series / seconds),
         "left after the kill": left,
@@ -258,11 +258,11 @@ def _store_all(services: Sequence[Service], commits: int, server: int) -> tuple[
     def spent() -> float:
         return sum(service.cpu_seconds() for service in services) + cpu_seconds(server)
 
-    cpu, began = spent(), time.monotonic()
+    cpu, started_at = spent(), time.monotonic()
     with ThreadPoolExecutor(SUBJECTS) as pool:
-        for done in pool.map(store_subject, range(SUBJECTS)):
-            assert done is None
-    return time.monotonic() - began, spent() - cpu
+        for result in pool.map(store_subject, range(SUBJECTS)):
+            assert result is None
+    return time.monotonic() - started_at, spent() - cpu
 
 
 def _send_bodies(service: Service, bodies: Iterable[bytes]) -> None:

@@ -73,10 +73,10 @@ def serve_busy_hour(seconds: float) -> dict[str, Any]:
         cpu = [_sum_cpu_seconds(services), cpu_seconds(server.process)]
         traffic.run()
         spent = [_sum_cpu_seconds(services) - cpu[0], cpu_seconds(server.process) - cpu[1]]
-        began = time.monotonic()
+        started_at = time.monotonic()
         waiting = "SELECT count(*) FROM github_delivery WHERE due_at IS NOT NULL"
         left = wait_for_zero(url, waiting, "webhooks", _PATIENCE)
-        handled = time.monotonic() - began
+        handled = time.monotonic() - started_at
         scale_store.wait_until_judged(url)
         with psycopg.connect(url, autocommit=True) as connection:
             runs = query_number(connection, "SELECT count(*) FROM run")
@@ -91,7 +91,7 @@ def serve_busy_hour(seconds: float) -> dict[str, Any]:
                 kind: _compute_quantiles(times) for kind, times in sorted(traffic.times.items())
             },
             "seconds until webhooks were handled": round(handled, 1),
-            "seconds until all was judged": round(time.monotonic() - began, 1),
+            "seconds until all was judged": round(time.monotonic() - started_at, 1),
             "processors busy, service and database": [round(one / traffic.seconds, 2) for one in spent],
         }
 
@@ -111,7 +111,7 @@ class _Traffic:
 
     def run(self) -> None:
         """Let everybody speak until the time is over and all runs are sent."""
-        began = time.monotonic()
+        started_at = time.monotonic()
         hosts = [threading.Thread(target=self._act_as_host, args=(place,)) for place in range(HOSTS)]
         others = [threading.Thread(target=self._act_as_reader, args=(place,)) for place in range(PAGES_OPEN)]
         others += [threading.Thread(target=self._forge, args=(place,)) for place in range(_SENDERS)]
@@ -122,7 +122,7 @@ class _Traffic:
         self._over.set()
         for thread in others:
             thread.join()
-        self.seconds = time.monotonic() - began
+        self.seconds = time.monotonic() - started_at
 
     def _act_as_host(self, place: int) -> None:
         pause = self.seconds / self._cells
@@ -130,10 +130,10 @@ class _Traffic:
         with closing(self._services[place % _MACHINES].connect()) as connection:
             for body in _generate_runs_of_host(place, self._cells, _COMMITS, _MOVED):
                 time.sleep(wait)
-                began = time.monotonic()
+                started_at = time.monotonic()
                 while not self._is_stored(connection, body):
                     pass
-                wait = max(0.0, pause - (time.monotonic() - began))
+                wait = max(0.0, pause - (time.monotonic() - started_at))
 
     def _is_stored(self, connection: HTTPConnection, body: bytes) -> bool:
         headers = {"Content-Type": "application/json"}
@@ -182,14 +182,14 @@ class _Traffic:
     def _time_request(
         self, kind: str, connection: HTTPConnection, request: Callable[[HTTPConnection], tuple[HTTPResponse, str]]
     ) -> tuple[HTTPResponse, str]:
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
             answered = request(connection)
         except ConnectionError:  # the service ends one that was idle for long
             connection.close()
             answered = request(connection)
         with self._lock:
-            self.times[kind].append(time.monotonic() - began)
+            self.times[kind].append(time.monotonic() - started_at)
         return answered
 
     def _note_failure(self, kind: str, answer: HTTPResponse) -> None:

@@ -52,7 +52,7 @@ def measure_retention(copies: int) -> dict[str, Any]:
         scale_store.wait_until_judged(url)
         stored, size = time.monotonic() - started, scale_store.LARGE
         last = START + timedelta(days=400, seconds=60 * (size.commits - size.commits // scale_store.TENTHS))
-        began = time.monotonic()
+        started_at = time.monotonic()
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             connection.execute("VACUUM ANALYZE")
             before = _measure_bytes(connection)
@@ -60,7 +60,7 @@ def measure_retention(copies: int) -> dict[str, Any]:
             with _Traffic(service, size.commits) as slowest:
                 command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            seconds = time.monotonic() - began
+            seconds = time.monotonic() - started_at
             after = _measure_bytes(connection)
             missing = len(drifts - _list_drift_ids(connection))
     return {
@@ -122,9 +122,9 @@ class _Traffic:
             self._time_task(page, lambda page=page: fetch_page(connection, page))
 
     def _time_task(self, what: str, do: Callable[[], object]) -> None:
-        began = time.monotonic()
+        started_at = time.monotonic()
         do()
-        spent, at = time.monotonic() - began, began - self._began
+        spent, at = time.monotonic() - started_at, started_at - self._began
         self._slowest[what] = max(self._slowest[what], (spent, at))
         if spent > 1:
             show_progress(f"{what} took {spent:.2f} s, {at:.0f} s after the beginning", now=True)

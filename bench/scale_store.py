@@ -67,7 +67,7 @@ def compare_stores(copies: int) -> dict[str, Any]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-")))
         server = stack.enter_context(postgres.running())
-        began = time.monotonic()
+        started_at = time.monotonic()
         large = draw_large(folder, copies)
         drawn = time.monotonic()
         services = {}
@@ -94,7 +94,7 @@ def compare_stores(copies: int) -> dict[str, Any]:
     seconds, size = sizes["large"]
     return {
         "samples": samples,
-        "seconds to draw": round(drawn - began),
+        "seconds to draw": round(drawn - started_at),
         "seconds to load": round(seconds),
         "bytes a sample": round(size / samples, 1),
         "p95 in ms, of a million and of all": {

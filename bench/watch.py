@@ -47,9 +47,9 @@ def compute_ratios(plain: Callable[[], object], watched: Callable[[], object]) -
     for _ in range(PAIRS):
         times = []
         for work in (plain, watched):
-            began = time.monotonic()
+            started_at = time.monotonic()
             work()
-            times.append(time.monotonic() - began)
+            times.append(time.monotonic() - started_at)
         seconds.append(times[0])
         ratios.append(times[1] / times[0])
     return statistics.median(seconds), statistics.median(ratios)
@@ -79,15 +79,15 @@ def run_build(script: str, tree: Path, *, watched: bool) -> None:
     """Build, watched or not."""
     with LookupTracer(is_launched=False, is_counted=False) if watched else nullcontext() as tracer:
         words: Sequence[str] = ["sh", "-ec", script]
-        done = execute(
+        result = execute(
             tracer.wrap_command(words) if tracer else words,
             directory=tree,
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
             timeout=600,
             inherited_descriptors=tracer.inherited_descriptors if tracer else (),
         )
-    if done.problem:
-        sys.exit(f"`{script}` {done.problem}: {done.output}{done.error}")
+    if result.problem:
+        sys.exit(f"`{script}` {result.problem}: {result.output}{result.error}")
 
 
 def main() -> None:

@@ -102,8 +102,8 @@ def _describe_machine(product: Product) -> Machine:
 
 def _read_version(tool: str, path: str) -> str:
     words = [tool, "version" if tool == "go" else "--version"]
-    done = subprocess.run(words, env={"PATH": path}, check=True, capture_output=True, text=True)
-    return done.stdout.splitlines()[0]
+    result = subprocess.run(words, env={"PATH": path}, check=True, capture_output=True, text=True)
+    return result.stdout.splitlines()[0]
 
 
 def _list_revisions(repository: Path, target: Target) -> frozenset[str]:

@@ -24,7 +24,7 @@ def run_command(
     SystemExit
         It failed.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         words,
         cwd=folder,
         env=environment,
@@ -33,8 +33,8 @@ def run_command(
         text=True,
         preexec_fn=disable_huge_pages if small_pages else None,
     )
-    if done.returncode:
-        raise SystemExit(f"{shlex.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    if result.returncode:
+        raise SystemExit(f"{shlex.join(words)}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
 
 
 def disable_huge_pages() -> None:

@@ -63,16 +63,16 @@ class Product(Struct, frozen=True):
 
     def _run(self, program: str, words: Sequence[str], *, may_fail: bool) -> str:
         """Run a command, whose progress is shown, and return its output."""
-        done = subprocess.run(
+        result = subprocess.run(
             [str(Path(sys.executable).with_name(program)), *words],
             env={**os.environ, "FAULTWATCH_HOME": str(self.home)},
             check=False,
             stdout=subprocess.PIPE,
             text=True,
         )
-        if done.returncode not in ({0, 1} if may_fail else {0}):
-            raise SystemExit(f"{program} {words[0]}: exit code {done.returncode}")
-        return done.stdout
+        if result.returncode not in ({0, 1} if may_fail else {0}):
+            raise SystemExit(f"{program} {words[0]}: exit code {result.returncode}")
+        return result.stdout
 
 
 def counts_of(rows: Iterable[Mapping[str, str]], revisions: Collection[str]) -> Counts:

@@ -136,16 +136,16 @@ def _list_findings(home: Path, folder: Path, case: str) -> tuple[Finding, ...]:
 
 def _run_faultwatch(home: Path, *words: str) -> Any:
     """Run a command, whose progress is shown, and return what it prints as JSON."""
-    done = subprocess.run(
+    result = subprocess.run(
         [str(Path(sys.executable).with_name("faultwatch")), *words, "--json"],
         env={**os.environ, "FAULTWATCH_HOME": str(home)},
         check=False,
         stdout=subprocess.PIPE,
         text=True,
     )
-    if done.returncode:
-        raise SystemExit(f"faultwatch {words[0]}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    if result.returncode:
+        raise SystemExit(f"faultwatch {words[0]}: exit code {result.returncode}")
+    return json.loads(result.stdout)
 
 
 def _format_name(case: dict[str, Any]) -> str:

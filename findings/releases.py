@@ -65,6 +65,6 @@ def _commit(repository: Path, releases: Sequence[str], trees: Sequence[str]) -> 
             for key, value in (("NAME", "Faultwatch"), ("EMAIL", "findings@example.org"), ("DATE", date))
         }
         words = ["git", "-C", str(repository), "commit-tree", tree, *parents, "-m", release]
-        done = subprocess.run(words, env={**os.environ, **people}, check=True, capture_output=True, text=True)
-        git(repository, "update-ref", f"refs/heads/{branch_of(release)}", done.stdout.strip())
-        parents = ("-p", done.stdout.strip())
+        result = subprocess.run(words, env={**os.environ, **people}, check=True, capture_output=True, text=True)
+        git(repository, "update-ref", f"refs/heads/{branch_of(release)}", result.stdout.strip())
+        parents = ("-p", result.stdout.strip())

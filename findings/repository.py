@@ -7,8 +7,8 @@ from pathlib import Path
 
 def git(repository: Path, *words: str) -> str:
     """Return what git prints."""
-    done = subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True)
-    return done.stdout.decode(errors="replace")  # Names of files can have bytes of any encoding.
+    result = subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True)
+    return result.stdout.decode(errors="replace")  # Names of files can have bytes of any encoding.
 
 
 def clone(source: str, span: str, folder: Path) -> None:
@@ -40,8 +40,8 @@ def _make(source: str, folder: Path) -> None:
 def _origin(folder: Path) -> str:
     # By its file: in a folder that is no repository, git would answer of one above.
     words = ["git", "config", "--file", str(folder / ".git" / "config"), "--get", "remote.origin.url"]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
-    return _place(done.stdout.strip()) if done.stdout else "nothing"
+    result = subprocess.run(words, check=False, capture_output=True, text=True)
+    return _place(result.stdout.strip()) if result.stdout else "nothing"
 
 
 def _place(source: str) -> str:

@@ -118,10 +118,10 @@ class GitHistory:
 
     def git(self, *arguments: str, given: str | None = None) -> str:
         """Run git, and return its output."""
-        done = subprocess.run(
+        result = subprocess.run(
             ["git", "-C", str(self._folder), *arguments], input=given, capture_output=True, text=True, check=True
         )
-        return done.stdout
+        return result.stdout
 
 
 def read_repository(repository: Path, old: str, new: str) -> tuple[str, str, tuple[Node, ...]]:
