@@ -184,7 +184,7 @@ def _order_on_page(page: Page, address: str) -> int:
 
 
 def _send_commits(service: Service, clone: Path, ends: tuple[str, str]) -> None:
-    """Tell the service the commits between, as a history does that is followed from day to day."""
+    """Send the service the commits between the ends, as a daily history does."""
     repository = open_repository(str(clone), service.home)
     told = repository.list_revisions(f"{ends[0]}..{ends[1]}", first_parent=False)
     Client(f"http://127.0.0.1:{service.port}").send_revisions(

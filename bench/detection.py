@@ -72,7 +72,7 @@ def labelled(report: Report, seed: int, series: int, others: dict[str, Peer]) ->
 
 
 def ramps(report: Report, seed: int) -> None:
-    """Count how a gradual drift is told."""
+    """Count how gradual drifts are reported."""
     print("Ramps")
     rng = np.random.default_rng(seed)
     n = 10_000

@@ -46,7 +46,7 @@ def load(folder: Path) -> dict[str, History]:
 
 
 def _shifted(x: np.ndarray, at: int) -> bool:
-    """Tell whether the medians of eight runs before and after differ by three sigma at least."""
+    """Return whether the medians of eight runs before and after differ by at least three sigma."""
     before, after = x[max(0, at - NEAR) : at], x[at : at + NEAR]
     if len(before) < 2 or len(after) < 2:
         return False

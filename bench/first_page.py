@@ -241,7 +241,7 @@ def _read_first_page(service: Service, picture: str | None) -> tuple[list[tuple[
 
 
 def _format_truth(changes: Sequence[Planted], important: Sequence[Planted]) -> str:
-    """Return the truth, for whoever compares it with what a reader named."""
+    """Return the planted changes as text, to compare them with those that a reader names."""
     ranked = sorted(changes, key=lambda change: -change.weight)
     lines = [
         f"# The three most important of {sum(len(change.cases) for change in changes)} planted drifts",

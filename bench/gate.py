@@ -107,7 +107,7 @@ class Run:
     number: int = 0
 
     def pull(self, more: bool) -> Pull:
-        """Have a pull request made, measured and told."""
+        """Open a pull request, measure it, and publish the verdict."""
         self.number += 1
         completed = Pull(more)
         head = commit(self.subject, PROGRAM.format(pages=PAGES + more, revision=self.number), self.base)

@@ -128,7 +128,7 @@ def make_shell_way(script: str) -> Callable[[Path, Path], None]:
 
 
 def write_by_git(source: Path, target: Path) -> None:
-    """Let git check it out."""
+    """Check it out with git."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         git = ["git", "-C", folder, "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
         subprocess.run([*git, "init", "-q"], check=True)

@@ -67,7 +67,7 @@ def list_kinds(commits: list[str]) -> dict[str, Kind]:
 
 
 def _list_counts(report: dict[str, Any]) -> list[object]:
-    """Return the counts that a report stands for. A sample that something disturbed is marked in it as an outlier."""
+    """Return the counts of a report without those of outliers, which something has disturbed."""
     readings = [sample["readings"]["minor-faults"] for sample in report["samples"]]
     return sorted({reading["value"] for reading in readings if not reading.get("outlier")})
 
@@ -146,7 +146,7 @@ def _order_job(proxy: Proxy, yard: Yard) -> str:
 
 
 def run_alone(yard: Yard, kind: Kind) -> object:
-    """Return what a command reports alone."""
+    """Run a command alone; return what it reports."""
     with yard.prepared(kind) as (home, words, url):
         process = yard.start(home, words, url)
         output, _ = process.communicate(timeout=_WAIT)

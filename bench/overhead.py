@@ -60,14 +60,14 @@ class Ledger:
     misses: list[str] = field(default_factory=list)
 
     def claim(self, text: str, holds: bool, figure: object) -> None:
-        """Print and keep one promise."""
+        """Print and store a claim."""
         print(f"  {'holds' if holds else 'FAILS'}  {text}: {figure}", flush=True)
         self.figures[text] = figure
         if not holds:
             self.misses.append(f"{text}: {figure}")
 
     def note(self, text: str, figure: object) -> None:
-        """Print and keep a figure of which nothing is promised."""
+        """Print and store a figure without a claim."""
         print(f"         {text}: {figure}", flush=True)
         self.figures[text] = figure
 

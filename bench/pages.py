@@ -256,7 +256,7 @@ def _count_bytes(connection: HTTPConnection, path: str) -> int:
 
 
 def _time_revalidation(connection: HTTPConnection, path: str) -> float:
-    """Return how long a client that has the page waits to hear that it still holds."""
+    """Return how long a client with a cached page waits for the answer that nothing has changed."""
     tag, took = "", list[float]()
     for _ in range(REQUESTS // 4):
         started_at = time.perf_counter()
@@ -269,7 +269,7 @@ def _time_revalidation(connection: HTTPConnection, path: str) -> float:
 
 
 def _time_first_paint(browser: Browser, address: str) -> float:
-    """Return when something was to be seen first, as a reader who was never here before has it."""
+    """Return the time to the first paint for a reader without a cache."""
     painted = []
     for _ in range(PAINTS):
         context = browser.new_context(viewport={"width": 1280, "height": 900})

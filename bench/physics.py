@@ -60,7 +60,7 @@ class Ledger:
     skipped: list[str] = field(default_factory=list)
 
     def claim(self, text: str, holds: bool, figure: Any = None) -> None:
-        """Print and keep one claim."""
+        """Print and store a claim."""
         print(f"  {'holds' if holds else 'FAILS'}  {text}" + ("" if figure is None else f": {figure}"), flush=True)
         if figure is not None:
             self.figures[text] = figure
@@ -68,12 +68,12 @@ class Ledger:
             self.misses.append(text)
 
     def note(self, text: str, figure: Any) -> None:
-        """Print and keep a figure of which nothing is claimed."""
+        """Print and store a figure without a claim."""
         print(f"         {text}: {figure}", flush=True)
         self.figures[text] = figure
 
     def skip(self, text: str, reason: str) -> None:
-        """Print and keep why a case did not run."""
+        """Print and store why a case did not run."""
         print(f"  skips  {text}: {reason}", flush=True)
         self.skipped.append(f"{text}: {reason}")
 

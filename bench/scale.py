@@ -145,7 +145,7 @@ def _measure_judging(database: str, cases: int, misses: list[str]) -> dict[str, 
 
 
 def _measure_writers(commits: int, misses: list[str]) -> dict[str, object]:
-    """Take the runs of some subjects, by a service each and then by a single one."""
+    """Store the runs of some subjects: with a service for each, then with a single service."""
     with ExitStack() as stack:
         server = stack.enter_context(postgres.running())
         found: dict[int, tuple[float, float]] = {}

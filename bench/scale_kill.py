@@ -59,7 +59,7 @@ class _Machine:
         self.service = Service(self._home, url=self._url, workers=2)
 
     def finish(self) -> None:
-        """Send what is under way until it is acknowledged, and no more."""
+        """Send the requests in flight until they are acknowledged, and no further ones."""
         self._ended.set()
         self.may_send.set()
         if self._sender.ident is not None:  # has begun
@@ -167,7 +167,7 @@ _ATTACKS: dict[str, Callable[[postgres.Server, _Machine], None]] = {
 
 
 def _wait_for_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
-    """Wait until nothing is to be judged or sent; return what became of the messages."""
+    """Wait until nothing is left to judge or to send; return the outcomes of the messages."""
     left = wait_for_zero(url, f"{UNSETTLED} + ({receiver.WAITING})", "series, events and messages", _DELIVERED_WITHIN)
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute("SELECT DISTINCT message_id FROM delivery WHERE sent_at IS NOT NULL").fetchall()

@@ -110,7 +110,7 @@ class _Traffic:
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Let everybody speak until the time is over and all runs are sent."""
+        """Run all clients until the time is over and all runs are sent."""
         started_at = time.monotonic()
         hosts = [threading.Thread(target=self._act_as_host, args=(place,)) for place in range(HOSTS)]
         others = [threading.Thread(target=self._act_as_reader, args=(place,)) for place in range(PAGES_OPEN)]

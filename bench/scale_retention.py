@@ -131,7 +131,7 @@ class _Traffic:
 
 
 def _measure_bytes(connection: psycopg.Connection[tuple[int]]) -> int:
-    """Return what the parts take that are to be reduced."""
+    """Return the size in bytes of the partitions that are to be reduced."""
     old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(scale_store.TENTHS - 1)]
     return sum(query_number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
 

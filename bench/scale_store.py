@@ -56,7 +56,7 @@ _BLOCK = 1000
 
 
 def compare_stores(copies: int) -> dict[str, Any]:
-    """Load a store of this many times ten million samples, and one of a million; ask both the same.
+    """Load a store of this many times ten million samples, and one of a million; send both the same queries.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def draw_large(folder: Path, copies: int) -> Path:
 
 
 def _list_questions(service: Service, of_cases: bool) -> dict[str, list[str]]:
-    """Return what is asked for, by name: what grows with the number of cases, or all other."""
+    """Return the queries by name: those whose cost grows with the number of cases, or all others."""
     asked = store_queries.list_queries(service, _COMMON) | _list_pages(service)
     return {name: paths for name, paths in asked.items() if (name in _OF_CASES) == of_cases}
 

@@ -81,7 +81,7 @@ def compute_measured_at(case: int, commit: int) -> datetime:
 
 
 def generate_batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Return bodies of requests that hold this many runs, and how many each holds; commit by commit."""
+    """Yield request bodies with this many runs each, and the number in each; commit by commit."""
     head = report_head()
     body: list[str] = []
     for commit in range(first_commit, first_commit + size.commits):
@@ -96,7 +96,7 @@ def generate_batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[t
 
 
 def build_stepping_batch(subject: str, commits: int, cases: int) -> bytes:
-    """Return the body of a request with a subject of which nearly each commit moves one case: an event a commit.
+    """Return the body of a request for a subject in which nearly every commit moves one case: one event per commit.
 
     The sizes of the steps are spread over five orders of magnitude, up and down. All is in one request, so that each
     series is judged once.

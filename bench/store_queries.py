@@ -21,7 +21,7 @@ PAIRS = 12
 
 
 def list_queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
-    """Return what is asked of a large and of a small store that have some commits, by name."""
+    """Return the queries that are timed on a large and on a small store, by name."""
     case = quote("made-up[number=0]")
     with closing(service.connect()) as connection:
         listed = json.loads(fetch_page(connection, f"/api/v1/series?case={case}"))["items"]
@@ -65,7 +65,7 @@ def list_compared_sides(first_commit: int) -> list[str]:
 def measure_p95(
     small: Service, large: Service, questions: Callable[[Service], dict[str, list[str]]] = list_queries
 ) -> dict[str, tuple[float, float]]:
-    """Return the milliseconds within which 95 % of the answers of both are there, by query: asked interleaved."""
+    """Return the 95th percentiles of both stores' response times in ms, by query; the queries are interleaved."""
     asked = questions(small), questions(large)
     with closing(small.connect()) as one, closing(large.connect()) as other:
         found = {}

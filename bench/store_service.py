@@ -62,12 +62,12 @@ class Service:
         return HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def stop(self) -> None:
-        """End it as an operator does."""
+        """Stop the service as an operator does."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(PATIENCE)
 
     def kill(self) -> None:
-        """End all of its processes at once, with no warning."""
+        """Kill all of its processes at once."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
 
@@ -76,7 +76,7 @@ class Service:
         return cpu_seconds(self.process.pid)
 
     def wait_for_rest(self) -> None:
-        """Wait until it has hardly any work left, such as statistics of the tables, but not for ever."""
+        """Wait until hardly any background work is left, such as table statistics; give up after a while."""
         for _ in range(REST_SECONDS):
             before = self.cpu_seconds()
             time.sleep(1)
@@ -99,7 +99,7 @@ def list_children(process: int) -> Sequence[int]:
 
 
 def post_json(connection: HTTPConnection, path: str, body: bytes) -> bytes:
-    """Send JSON; return the answer to it."""
+    """Send JSON; return the response."""
     connection.request("POST", path, body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     told = answer.read()
@@ -109,7 +109,7 @@ def post_json(connection: HTTPConnection, path: str, body: bytes) -> bytes:
 
 
 def fetch_page(connection: HTTPConnection, path: str) -> bytes:
-    """Return what is at an address."""
+    """Return the page at an address."""
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -131,14 +131,14 @@ UNSETTLED = (
 
 
 def query_number(connection: psycopg.Connection[Any], question: str) -> int:
-    """Return what PostgreSQL answers to a question for one number; 0 for none."""
+    """Return the number that a query of PostgreSQL yields; 0 for none."""
     row = connection.execute(question.encode()).fetchone()
     assert row is not None
     return int(row[0] or 0)
 
 
 def wait_for_zero(url: str, question: str, what: str, patience: float) -> int:
-    """Wait until PostgreSQL answers a question with 0, but not for ever; return the answer."""
+    """Wait until a query of PostgreSQL yields 0, at most for a time; return the last number."""
     deadline = time.monotonic() + patience
     with psycopg.connect(url, autocommit=True) as connection:
         while (left := query_number(connection, question)) and time.monotonic() < deadline:
