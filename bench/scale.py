@@ -189,8 +189,8 @@ def _measure_writers(commits: int, misses: list[str]) -> dict[str, object]:
 def _measure_kills(kills: int, misses: list[str]) -> dict[str, object]:
     figures = scale_kill.kill_often(kills)
     print(f"kills        {figures}")
-    wrong = ("lost or doubled", "incomplete", "miscounted", "events never sent", "messages never received")
-    misses += [f"{name}: {figures[name]}" for name in (*wrong, "messages of no event") if figures[name]]
+    failures = ("lost or doubled", "incomplete", "miscounted", "events never sent", "messages never received")
+    misses += [f"{name}: {figures[name]}" for name in (*failures, "messages of no event") if figures[name]]
     return figures
 
 
