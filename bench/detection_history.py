@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.detection_score import Score, match
+from bench.detection_score import Score, match_changes
 
 NEAR = 8  # runs within which a hit counts
 STRICT = 3  # runs within which it counts strictly
@@ -26,7 +26,7 @@ class History:
     confirmed: list[bool] = field(default_factory=list)
 
 
-def load(folder: Path) -> dict[str, History]:
+def load_histories(folder: Path) -> dict[str, History]:
     """Read the one ``*.csv.gz`` of runs and the one ``*-steps.csv`` of labels in a folder."""
     (runs,) = folder.glob("*.csv.gz")
     (steps,) = folder.glob("*-steps.csv")
@@ -45,7 +45,7 @@ def load(folder: Path) -> dict[str, History]:
     return histories
 
 
-def _shifted(x: np.ndarray, at: int) -> bool:
+def _is_shifted(x: np.ndarray, at: int) -> bool:
     """Return whether the medians of eight runs before and after differ by at least three sigma."""
     before, after = x[max(0, at - NEAR) : at], x[at : at + NEAR]
     if len(before) < 2 or len(after) < 2:
@@ -54,21 +54,21 @@ def _shifted(x: np.ndarray, at: int) -> bool:
     return bool(abs(np.median(after) - np.median(before)) >= 3 * sigma)
 
 
-def judge(histories: dict[str, History], found: dict[str, list[int]]) -> dict[str, float]:
+def score_changes(histories: dict[str, History], found: dict[str, list[int]]) -> dict[str, float]:
     """Score found changes: F1 strict and lenient, recall of confirmed and of small steps, hard false alarms."""
     strict, lenient = Score(), Score()
     hard = points = confirmed = small = all_confirmed = all_small = 0
     for name, history in histories.items():
         x = np.array(history.values, dtype=float)
         strict.add(history.labels, found[name], STRICT)
-        pairs = match(history.labels, found[name], NEAR)
+        pairs = match_changes(history.labels, found[name], NEAR)
         taken = set(pairs.values())
         false = [
             at
             for at in found[name]
             if at not in taken
             and min((abs(at - label) for label in history.labels), default=99) > NEAR
-            and not _shifted(x, at)
+            and not _is_shifted(x, at)
         ]
         lenient.hits += len(pairs)
         lenient.missed += len(history.labels) - len(pairs)

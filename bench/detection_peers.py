@@ -35,7 +35,7 @@ class Peer:
         return changes
 
 
-def peers() -> dict[str, Peer]:
+def start_peers() -> dict[str, Peer]:
     """Start the other detectors; none where they are not installed. They end when this process does."""
     if not PYTHON.exists():
         return {}

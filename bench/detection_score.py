@@ -22,13 +22,13 @@ class Score:
 
     def add(self, labels: Sequence[int], found: Sequence[int], within: int) -> None:
         """Count one series."""
-        pairs = match(labels, found, within)
+        pairs = match_changes(labels, found, within)
         self.hits += len(pairs)
         self.false += len(found) - len(pairs)
         self.missed += len(labels) - len(pairs)
 
 
-def match(labels: Sequence[int], found: Sequence[int], within: int) -> dict[int, int]:
+def match_changes(labels: Sequence[int], found: Sequence[int], within: int) -> dict[int, int]:
     """Pair labels with found changes one to one, nearest first; return found by label."""
     near = sorted((abs(a - b), a, b) for a in labels for b in found if abs(a - b) <= within)
     pairs: dict[int, int] = {}

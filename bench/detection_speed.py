@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.detection_peers import Peer
-from bench.detection_series import KINDS, Setting, draw
+from bench.detection_series import KINDS, Setting, draw_series
 from service.rules.detect import LevelChangeDetector, find_level_changes
 
 Rng = np.random.Generator
 
 
-def _best(run: Callable[[], object], repeats: int = 5) -> float:
+def _measure_best(run: Callable[[], object], repeats: int = 5) -> float:
     """Return the least processor time of several runs, in ms."""
     times = []
     for _ in range(repeats):
@@ -24,21 +24,24 @@ def _best(run: Callable[[], object], repeats: int = 5) -> float:
     return min(times) * 1e3
 
 
-def _series(rng: Rng, kind: str, n: int) -> list[float]:
-    return draw(kind, rng, Setting(steps=(n // 100, n // 60), spacing=6), n).values
+def _draw_series(rng: Rng, kind: str, n: int) -> list[float]:
+    return draw_series(kind, rng, Setting(steps=(n // 100, n // 60), spacing=6), n).values
 
 
 def draw_all(rng: Rng, n: int) -> dict[str, list[float]]:
     """Draw one series of ``n`` points of each kind."""
-    return {kind: _series(rng, kind, n) for kind in KINDS}
+    return {kind: _draw_series(rng, kind, n) for kind in KINDS}
 
 
-def whole(drawn: dict[str, list[float]]) -> dict[str, float]:
+def time_whole_series(drawn: dict[str, list[float]]) -> dict[str, float]:
     """Return the ms that each series takes, read as a whole."""
-    return {kind: round(_best(lambda values=values: find_level_changes(values)), 3) for kind, values in drawn.items()}
+    return {
+        kind: round(_measure_best(lambda values=values: find_level_changes(values)), 3)
+        for kind, values in drawn.items()
+    }
 
 
-def whole_of_peer(drawn: dict[str, list[float]], peer: Peer) -> dict[str, float]:
+def time_peer(drawn: dict[str, list[float]], peer: Peer) -> dict[str, float]:
     """Return the ms that each series takes another detector, the better of two runs."""
     result = {}
     for kind, values in drawn.items():
@@ -50,11 +53,11 @@ def whole_of_peer(drawn: dict[str, list[float]], peer: Peer) -> dict[str, float]
     return result
 
 
-def append(rng: Rng, n: int, more: int = 800) -> dict[str, float]:
+def time_appends(rng: Rng, n: int, more: int = 800) -> dict[str, float]:
     """Return the mean µs of appending to a series of ``n`` points, by kind."""
     result = {}
     for kind in ("jitter", "gaussian", "outliers", "bimodal", "zero"):
-        values = _series(rng, kind, n + more)
+        values = _draw_series(rng, kind, n + more)
         series = LevelChangeDetector()
         series.extend(values[:n])
         series.find_changes()
@@ -65,10 +68,10 @@ def append(rng: Rng, n: int, more: int = 800) -> dict[str, float]:
     return result
 
 
-def many(rng: Rng, count: int = 300) -> float:
+def time_many_series(rng: Rng, count: int = 300) -> float:
     """Return the seconds that 100,000 series of 500 points take on one core, from ``count`` of them."""
     kinds = list(KINDS)
-    drawn = [_series(rng, kinds[i % len(kinds)], 500) for i in range(count)]
+    drawn = [_draw_series(rng, kinds[i % len(kinds)], 500) for i in range(count)]
     begin = time.process_time()
     for values in drawn:
         find_level_changes(values)

@@ -112,13 +112,13 @@ class Run:
         completed = Pull(more)
         head = commit(self.subject, PROGRAM.format(pages=PAGES + more, revision=self.number), self.base)
         self.hub.propose(self.number, self.base, head)
-        completed.webhook = self._webhook(head)
+        completed.webhook = self._deliver_webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect_to_service(settings) as service:
             with plan_gate(workload, self.repository, self.base, head) as plan:
                 ends = (plan.ends.base, plan.ends.measured_commit)
                 results = compare_cases(service, self.repository, workload, self.place, ends, plan.case_pairs)
-                report = build_gate_report(results, plan, self._job())
+                report = build_gate_report(results, plan, self._list_job_variables())
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)
             service.judge_gate(report)
@@ -132,14 +132,14 @@ class Run:
         completed.conclusion, completed.first = check["conclusion"], comment["body"].splitlines()[0]
         return completed
 
-    def _job(self) -> dict[str, str]:
+    def _list_job_variables(self) -> dict[str, str]:
         return {
             "GITHUB_ACTIONS": "true",
             "GITHUB_REPOSITORY": NAME,
             "GITHUB_REF": f"refs/pull/{self.number}/merge",
         }
 
-    def _webhook(self, head: str) -> float:
+    def _deliver_webhook(self, head: str) -> float:
         """Deliver that there is a pull request; return the seconds until it was answered."""
         told = {
             "action": "opened",

@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from bench.detection_peers import peers
+from bench.detection_peers import start_peers
 from service.rules.detect import LevelChange, LevelChangeDetector, find_level_changes
 
 Rng = np.random.Generator
@@ -141,7 +141,7 @@ def _list_changes_near(changes: list[LevelChange], at: int) -> list[LevelChange]
 
 def _measure_power(rng: Rng) -> dict[str, float]:
     """Return how often a shift of white noise is seen, and is certain, and Otava's share where it is installed."""
-    otava = peers().get("otava")
+    otava = start_peers().get("otava")
     figures = {}
     for length in (40, 60, 100):
         for size in (1.0, 1.5, 2.0, 3.0):
