@@ -13,10 +13,9 @@ PROFILE_VERSION: Literal[1] = 1
 
 Count = Annotated[int, Field(ge=0, le=2**64)]
 Label = Annotated[str, StringConstraints(max_length=4000)]
+"""Text from a program, such as a function or a file. Untrusted."""
 MAX_TYPES, MAX_TYPE_FIELDS = 2000, 100
 """The largest numbers of a program's types, and of the fields of each. Types with more fields are left out."""
-"""Text from a program, such as a function or a file. Untrusted."""
-
 
 UNKNOWN_FUNCTION = "[unknown]"
 """What perf prints for a function whose name is unknown."""
@@ -299,10 +298,12 @@ class TypeLayout(Strict):
     name: Label
     """The name, with its namespaces or package."""
     bytes: Count
+    """The size of an instance."""
     file: Label = ""
     """The file that declares the type, relative to the top of the repository; empty if unknown."""
     line: int = Field(default=0, ge=0, le=2**31)
     fields: tuple[TypeField, ...] = Field(default=(), max_length=MAX_TYPE_FIELDS)
+    """Its fields, with those of nested types that have no name."""
 
 
 class Profile(Strict):
