@@ -30,20 +30,29 @@ def write_markdown(releases: Releases) -> str:
         compared = f"{releases.unchanged:,} judged series {were} compared"
         return f"{head}\n\n{compared}, and no drift lies between the releases.\n"
     rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
-    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED_CHANGES)  # Series without a net change are the last.
+    # Series without a net change are the last.
+    n_omitted = max(0, len(releases.net_changes) + releases.n_undecided - _MAX_LISTED_CHANGES)
     lines = [
         head,
         "",
-        f"{len(releases.net_changes):,} series changed and {releases.n_same:,} did not, over "
-        f"{format_count(releases.commits, 'commit')}.",
+        f"{_write_counts(releases)}, over {format_count(releases.commits, 'commit')}.",
         "",
         "| case | before | after | change | commits | configuration |",
         "|---|--:|--:|--:|---|---|",
         *rows,
     ]
     if n_omitted:
-        lines += ["", f"{n_omitted:,} more series changed."]
+        lines += ["", f"Not listed: {n_omitted:,} more series."]
     return "\n".join(lines) + "\n"
+
+
+def _write_counts(releases: Releases) -> str:
+    """Return how many series changed, did not, and are undecided."""
+    n_changed, n_undecided = len(releases.net_changes), releases.n_undecided
+    if not n_undecided:
+        return f"{n_changed:,} series changed and {releases.n_same:,} did not"
+    are = "is" if n_undecided == 1 else "are"
+    return f"{n_changed:,} series changed, {releases.n_same:,} did not, and {n_undecided:,} {are} undecided"
 
 
 def _write_name(name: str) -> str:
