@@ -17,7 +17,7 @@ _MAX_EXPONENT = 32
 _MIN_RATIO = 1.2
 """A size that takes fewer times the faults when it is increased is not what the memory depends on."""
 _MAX_QUICK_SECONDS = SLOW_SECONDS / 4
-"""A command that takes longer, in seconds, may be too slow with the next size."""
+"""A command that takes more CPU time, in seconds, may be too slow with the next size."""
 
 
 def increase_sizes(tried_command: TriedCommand, try_command: Callable[[RunProposal], TriedCommand]) -> TriedCommand:
@@ -51,7 +51,9 @@ def _has_only_sizes(run: RunProposal) -> bool:
 
 
 def _may_take_more(result: TriedCommand) -> bool:
-    return result.did_work and not does_enough_work(result) and result.work_seconds < _MAX_QUICK_SECONDS
+    # Threads that wait for one another on a loaded host make an execution long.
+    seconds = result.cpu_seconds or result.seconds
+    return result.did_work and not does_enough_work(result) and seconds < _MAX_QUICK_SECONDS
 
 
 def _takes_more(larger_result: TriedCommand, result: TriedCommand) -> bool:

@@ -1,7 +1,6 @@
 """Makes an input in a common format that a program asks for, if the project keeps no such file."""
 
 import re
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -9,6 +8,7 @@ from msgspec import Struct
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.sources import Sources
 from runner.adoption.subcommands import list_subcommands_about
+from runner.adoption.usage_arguments import list_usage_runs
 
 _BASES = r'tr 0-9 ACGTACGTAC | tr -d "\n"'
 """Makes nucleotides from the digits of numbers, which are always the same."""
@@ -17,6 +17,12 @@ _PARTS = r"\(...\)\(..\)\(.*\)"
 """Matches a number, and its parts."""
 _TABLE = rf'{{ echo id,name,group,value; {_NUMBERS} | sed "s/{_PARTS}/&,n\1,\2,\1.\3/"; }}'
 """Makes a table with a heading from numbers and their parts: some columns have few values, and others many."""
+_BYTES = "seq {first} 7919 1000000000 | head -c {size}"
+"""Prints up to a megabyte of numbers, which are the samples of a sound or an image: always the same, like noise."""
+_WAV_HEADER = r"RIFF\44\0\20\0WAVEfmt \20\0\0\0\1\0\2\0\104\254\0\0\20\261\2\0\4\0\20\0data\0\0\20\0"
+"""The header of a sound with two channels of 16 bits, 44,100 samples a second and a megabyte of samples."""
+_FRAME_BYTES = 352 * 288 * 3 // 2
+"""The size of a frame of video with half the resolution for colours."""
 _NOT_OPTION = r"(?<![-/])"
 """Nothing precedes the name of a format by which it is an option, such as ``--csv``, which usually is about output."""
 
@@ -48,6 +54,25 @@ class InputFormat(Struct, frozen=True):
 
 
 _FORMATS = (
+    InputFormat(
+        "WAV",
+        (".wav", ".wave"),
+        re.compile(_NOT_OPTION + r"\bwave?\b(?! ?length)|\.wave?\b", re.IGNORECASE),
+        f'{{ printf "{_WAV_HEADER}"; {_BYTES.format(first=1000003, size=1 << 20)}; }}',
+    ),
+    InputFormat(
+        "YUV4MPEG2",
+        (".y4m",),
+        re.compile(r"\by4m\b|\byuv4mpeg2?\b", re.IGNORECASE),
+        r'{ printf "YUV4MPEG2 W352 H288 F25:1 Ip A1:1 C420\n"; for frame in 1 2 3 4 5; do echo FRAME; '
+        f"{_BYTES.format(first='$frame', size=_FRAME_BYTES)}; done; }}",
+    ),
+    InputFormat(
+        "PPM",
+        (".ppm", ".pnm"),
+        re.compile(_NOT_OPTION + r"\bp[pn]m\b|\.p[pn]m\b", re.IGNORECASE),
+        rf'{{ printf "P6\n640 512\n255\n"; {_BYTES.format(first=1000003, size=640 * 512 * 3)}; }}',
+    ),
     InputFormat(
         "FASTQ",
         (".fq", ".fastq"),
@@ -88,14 +113,13 @@ def add_making_step(build: BuildProposal, input_format: InputFormat) -> BuildPro
 
 
 def list_made_input_runs(start_command: str, usage: str, input_format: InputFormat) -> list[RunProposal]:
-    """Return the commands that give the made input to a program, or to its subcommands whose description names it."""
-    return [
-        RunProposal(" ".join((start_command, *name, input_format.file)), input_file=input_format.file)
-        for name in _list_subcommand_words(usage, input_format)
-    ]
+    """Return the commands that give the made input to a program, or to its subcommands whose description names it.
 
-
-def _list_subcommand_words(usage: str, input_format: InputFormat) -> Iterable[list[str]]:
-    """Return the words before the file: one subcommand each, or none if the program has no subcommands."""
+    A program without subcommands also gets the input with the other arguments that its usage requires.
+    """
     names = list_subcommands_about(usage, input_format.words)
-    return [[name] for name in names] if names is not None else [[]]
+    if names is not None:
+        commands = [f"{start_command} {name} {input_format.file}" for name in names]
+        return [RunProposal(command, input_file=input_format.file) for command in commands]
+    run = RunProposal(f"{start_command} {input_format.file}", input_file=input_format.file)
+    return [run, *list_usage_runs(start_command, usage, [run])]

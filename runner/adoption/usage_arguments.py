@@ -21,11 +21,13 @@ _CHOICE = re.compile(r"(-?)[({<]?(-{0,2}\w[\w-]*)\|\S*")
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _PLACEHOLDER = re.compile(r"[<{]?([A-Za-z][\w .-]{0,30})[>}]?")
 _INPUT = re.compile(
-    r"in|(?:the[ _-])?in(?:put)?[ _-]?(?:file|name|path)?[ _-]?(?:name|path|s)?|"
-    r"(?:path[ _-]to[ _-])?(?:src|source)?[ _-]?file[ _-]?(?:name|path|s)?|src|source|path",
+    r"in|(?:the[ _-])?in(?:put)?[ _-]?(?:file|name|path)?[ _-]?(?:name|path|s)?(?:\.\w+)?|"
+    r"(?:path[ _-]to[ _-])?(?:src|source)?[ _-]?file[ _-]?(?:name|path|s)?(?:\.\w+)?|src|source|path",
     re.IGNORECASE,
 )
-_OUTPUT = re.compile(r"out(?:put)?[ _-]?(?:file|name|path)?(?:name|path)?|dst|dest(?:ination)?", re.IGNORECASE)
+_OUTPUT = re.compile(
+    r"out(?:put)?[ _-]?(?:file|name|path)?(?:name|path)?(?:\.\w+)?|dst|dest(?:ination)?", re.IGNORECASE
+)
 _INPUT_OPTION = re.compile(
     r"^\s*(?:-[A-Za-z][ ,|/]+)?(-i|-f|-in|--?in(?:put)?(?:[_-]?file)?|--file)"
     r"(?:[ =]+([<\[{]\w[\w-]*[>\]}]|[A-Z]+|string))?(?:[\s:]+(.*))?$"
@@ -97,7 +99,7 @@ def _choose_value(word: str) -> str:
         return word
     match = _PLACEHOLDER.fullmatch(word)
     if match and _OUTPUT.fullmatch(match[1]):
-        return _OUTPUT_NAME
+        return f"{_OUTPUT_NAME}{PurePosixPath(match[1]).suffix}"
     return FILE_WORD if match and _INPUT.fullmatch(match[1]) else ""
 
 
@@ -136,6 +138,6 @@ def list_usage_runs(start_command: str, text: str, file_runs: Sequence[RunPropos
 
 
 def _fill_in(arguments: str, file: str) -> str:
-    """Return arguments with a file in place of its word, and with the suffix of that file for the output."""
+    """Return arguments with a file in place of its word; an output without a suffix gets that of the file."""
     output = f"{_OUTPUT_NAME}{PurePosixPath(file).suffix}"
-    return arguments.replace(_OUTPUT_NAME, output).replace(FILE_WORD, file)
+    return re.sub(rf"{_OUTPUT_NAME}(?![.\w])", output, arguments).replace(FILE_WORD, file)

@@ -124,7 +124,12 @@ def _count_changes(releases: Releases) -> ChangeCounts:
     ]
     n_worse = sum(map(_is_worse, releases.net_changes))
     return ChangeCounts(
-        n_worse, len(releases.net_changes) - n_worse, releases.n_same, noun="series", largest=largest_changes
+        worse=n_worse,
+        better=len(releases.net_changes) - n_worse,
+        same=releases.n_same,
+        undecided=releases.n_undecided,
+        noun="series",
+        largest=largest_changes,
     )
 
 

@@ -71,10 +71,14 @@ def _map_previous_commits(session: Session, subject_id: int) -> dict[str, list[s
     return {commit: [before] if before else [] for before, commit in pairwise(["", *commits])}
 
 
-def _rank_change(change: ReleaseChange) -> tuple[float, str, str, str]:
-    """Return the sort key that puts the largest relative change first; a change from zero is the largest."""
+def _rank_change(change: ReleaseChange) -> tuple[int, float, str, str, str]:
+    """Return the sort key: certain changes, undecided ones, those without a net change.
+
+    Of each kind, the largest relative change comes first; a change from zero is the largest.
+    """
     size = compute_change_rank(change.change, change.before) if change.change else 0.0
-    return -size, change.case, change.host, change.metric
+    kind = 2 if not change.change else int(change.undecided)
+    return kind, -size, change.case, change.host, change.metric
 
 
 def _read_levels(

@@ -42,6 +42,8 @@ class ReleaseChange(View):
     """The drifts that the configuration caused."""
     rest: Number
     """The part of the change that the drifts do not explain."""
+    undecided: bool
+    """Whether the levels differ, but all drifts between them are only suspected, so further runs will decide."""
 
 
 class ReleaseSide(View):
@@ -56,7 +58,7 @@ class ReleaseSide(View):
 
 
 class Releases(View):
-    """What changed between two releases, the largest change first."""
+    """What changed between two releases, the largest change first; those that are undecided come after the others."""
 
     subject: str
     base: ReleaseSide
@@ -73,10 +75,15 @@ class Releases(View):
 
     @property
     def net_changes(self) -> list[ReleaseChange]:
-        """The series whose levels differ."""
-        return [change for change in self.changes if change.change]
+        """The series whose levels certainly differ."""
+        return [change for change in self.changes if change.change and not change.undecided]
+
+    @property
+    def n_undecided(self) -> int:
+        """The number of series that are undecided."""
+        return sum(change.undecided for change in self.changes)
 
     @property
     def n_same(self) -> int:
         """The number of series with the same level, whether or not they have drifts."""
-        return self.unchanged + len(self.changes) - len(self.net_changes)
+        return self.unchanged + len(self.changes) - len(self.net_changes) - self.n_undecided

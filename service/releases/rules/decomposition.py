@@ -53,6 +53,7 @@ def decompose_change(
     before, after = levels
     net = after - before
     parts = [_build_part(drift, event) for drift, event in drifts]
+    are_all_suspected = all(part.certainty is Certainty.PROVISIONAL for part in parts)
     any_drift, _ = drifts[0]  # all drifts have the names of the series
     return ReleaseChange(
         series_id=any_drift.series_id,
@@ -67,15 +68,17 @@ def decompose_change(
         commits=[part for part in parts if not part.configuration],
         configuration=[part for part in parts if part.configuration],
         rest=net - sum(part.change for part in parts),
+        undecided=bool(net) and are_all_suspected,
     )
 
 
 def choose_leading_part(parts: Sequence[ReleasePart], net_change: Number) -> ReleasePart:
-    """Return the part that comes nearest to a net change.
+    """Return the part that comes nearest to a net change, of those in its direction if there are any.
 
     The largest part may have been undone, and then explains nothing of what remains.
     """
-    return min(parts, key=lambda part: (abs(net_change - part.change), -abs(part.change)))
+    same_direction = [part for part in parts if part.change * net_change > 0]
+    return min(same_direction or parts, key=lambda part: (abs(net_change - part.change), -abs(part.change)))
 
 
 def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
@@ -92,7 +95,7 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     if event is not None and is_proven:
         name, commits = event.blamed, list(event.culprits)
     elif drift.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}:
-        name = drift.blamed
+        name = drift.cause_words
         if part_certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN}:
             commits = [candidate.commit for candidate in drift.candidates]
     else:

@@ -31,20 +31,29 @@ def format_markdown_table(releases: Releases) -> str:
         compared = f"{releases.unchanged:,} judged series {were} compared"
         return f"{heading}\n\n{compared}, and no drift lies between the releases.\n"
     rows = [_format_row(change) for change in releases.changes[:_MAX_LISTED_CHANGES]]
-    n_omitted = max(0, len(releases.net_changes) - _MAX_LISTED_CHANGES)  # Series without a net change are the last.
+    # Series without a net change are the last.
+    n_omitted = max(0, len(releases.net_changes) + releases.n_undecided - _MAX_LISTED_CHANGES)
     lines = [
         heading,
         "",
-        f"{len(releases.net_changes):,} series changed and {releases.n_same:,} did not, over "
-        f"{format_count(releases.commits, 'commit')}.",
+        f"{_format_counts(releases)}, over {format_count(releases.commits, 'commit')}.",
         "",
         "| case | before | after | change | commits | configuration |",
         "|---|--:|--:|--:|---|---|",
         *rows,
     ]
     if n_omitted:
-        lines += ["", f"{n_omitted:,} more series changed."]
+        lines += ["", f"Not listed: {n_omitted:,} more series."]
     return "\n".join(lines) + "\n"
+
+
+def _format_counts(releases: Releases) -> str:
+    """Return how many series changed, did not, and are undecided."""
+    n_changed, n_undecided = len(releases.net_changes), releases.n_undecided
+    if not n_undecided:
+        return f"{n_changed:,} series changed and {releases.n_same:,} did not"
+    are = "is" if n_undecided == 1 else "are"
+    return f"{n_changed:,} series changed, {releases.n_same:,} did not, and {n_undecided:,} {are} undecided"
 
 
 def _format_name(name: str) -> str:

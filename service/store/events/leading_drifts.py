@@ -232,10 +232,23 @@ def _narrow_summary(
         "within_budget": summary.within_budget and direction.has_regressions,
         "n_drifts": n_drifts,
         "n_series": n_series,
+    }
+    return summary.model_copy(update=changes | _narrow_cause(summary, leading_drift))
+
+
+def _narrow_cause(summary: EventSummary, leading_drift: Drift) -> dict[str, Any]:
+    """Return what a summary says about the cause: the only commit that the event knows, or what its drift knows."""
+    is_commit_known = summary.certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN}
+    if is_commit_known and not leading_drift.evidence.wants_rerun:
+        return {}
+    return {
+        "certainty": leading_drift.certainty,
+        # The event may be certain because of other drifts, but these are not.
+        "confirmed": summary.confirmed and not leading_drift.evidence.wants_rerun,
+        "title": leading_drift.title,
+        "author": leading_drift.author,
+        "blamed": leading_drift.blamed,
+        "authors": list(dict.fromkeys(entry.author for entry in leading_drift.candidates if entry.author)),
         "n_candidates": len(leading_drift.candidates),
         "candidates_known": leading_drift.candidates_known,
     }
-    if leading_drift.evidence.wants_rerun:
-        # The event may be certain because of other drifts, but these are not.
-        changes |= {"certainty": Certainty.PROVISIONAL, "confirmed": False, "title": "", "author": ""}
-    return summary.model_copy(update=changes)

@@ -66,6 +66,18 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
     return [side for finder in finders_to_try for side in finder(session, key, subject)]
 
 
+def narrow_to_common_subject(base: list[Side], head: list[Side]) -> tuple[list[Side], list[Side]]:
+    """Return the sides of the only subject in which both texts name something; all sides if there is no such subject.
+
+    So a date, which names a commit of each subject, needs no subject beside a branch that only one of them has.
+    """
+    common_subjects = ({side.subject for side in base} & {side.subject for side in head}) - {None}
+    if len(common_subjects) != 1:
+        return base, head
+    (subject,) = common_subjects
+    return [side for side in base if side.subject == subject], [side for side in head if side.subject == subject]
+
+
 class SideRuns(NamedTuple):
     """The runs of one side, with their packed levels by run number; runs of an older version have none."""
 

@@ -47,14 +47,14 @@ _MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
 _MIN_SUBJECT_CHARACTERS = 16
 """Smallest number of characters of a commit's subject that a callout shows beside the author."""
-_MAX_SHORT_CHARACTERS = 24
+_MAX_SHORT_CHARACTERS = 21
 """Largest number of characters of a callout on a phone."""
 _MAX_VALUE_CHARACTERS = 22
 """Largest number of characters of a callout about a setting on a phone: its arrow is wide."""
 _MAX_FIRST_PART_CHARACTERS = 48
 """Largest number of characters of the first part of a callout on other screens, for the column with the least room."""
-_MAX_CALLOUT_CHARACTERS = 84
-"""Largest number of characters of a whole callout for that column."""
+_MAX_CALLOUT_CHARACTERS = 80
+"""Largest number of characters of a whole callout for that column, besides the marks at its start."""
 _MAX_HOVER_CHARACTERS = 90
 """Largest number of characters of a line on hover."""
 _MAX_NAME_CHARACTERS, _MAX_NARROW_NAME_CHARACTERS = 42, 18
@@ -472,7 +472,16 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
         is_text_to_the_right = _compute_middle(entry.column, n_columns) < _MAX_LEFT_SHARE
         return is_text_to_the_right, entry.column if is_text_to_the_right else -entry.column
 
-    return [_draw_callout(entry, level, n_columns) for level, entry in enumerate(sorted(entries, key=make_sort_key))]
+    callouts = [
+        _draw_callout(entry, level, n_columns) for level, entry in enumerate(sorted(entries, key=make_sort_key))
+    ]
+    return [_shorten_line(callout, callouts[level:]) for level, callout in enumerate(callouts, 1)]
+
+
+def _shorten_line(callout: Callout, lower_callouts: Sequence[Callout]) -> Callout:
+    """Return a callout whose dashed line ends where another one begins below it: two would look like a solid line."""
+    tops = [lower.top for lower in lower_callouts if (lower.kind, lower.left) == (callout.kind, callout.left)]
+    return callout._replace(end=tops[0] + CALLOUT / 2) if callout.kind == "setting" and tops else callout
 
 
 def _build_callout_of_drift(

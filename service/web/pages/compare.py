@@ -143,9 +143,9 @@ def show() -> Page:
     # The sides, their comparison, and the completions of the form.
     query = ComparisonQuery.from_query()
     with get_database().reading() as session:
-        sides = {
-            side: compared_runs.find_sides(session, getattr(query, side), query.subject) for side in ("base", "head")
-        }
+        found_sides = [compared_runs.find_sides(session, text, query.subject) for text in (query.base, query.head)]
+        base_choices, head_choices = compared_runs.narrow_to_common_subject(*found_sides)
+        sides = {"base": base_choices, "head": head_choices}
         has_two_sides = all(len(choices) == 1 for choices in sides.values())
         comparison = _NO_COMPARISON
         unmeasured_sides = {}

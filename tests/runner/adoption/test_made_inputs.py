@@ -1,7 +1,9 @@
 """The inputs that are made for programs whose projects keep none."""
 
 import json
+import shlex
 import subprocess
+import wave
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,10 @@ INDEXER = "Usage: x <command>\n\nCommand: index     index a FASTA file\n        
         ("usage: x FILE.tsv\n", "TSV"),
         ("usage: x FILE.jsonl\n", "JSON lines"),
         ("usage: x FILE [--csv]\n", ""),
+        ("Usage: x [-options] file[.wav]\n", "WAV"),
+        ("Usage: x in.y4m out.ivf\n", "YUV4MPEG2"),
+        ("usage: x [switches] [in.ppm] [out]\n", "PPM"),
+        ("usage: x [--wave N] short-wave wave length\n", ""),
         ("usage: x fasting breakfast.file .fat\n", ""),
     ],
 )
@@ -45,6 +51,37 @@ def test_the_made_input_goes_to_the_subcommands_that_read_it() -> None:
     assert list_made_input_runs("./x", INDEXER, fastq) == []
     (run,) = list_made_input_runs("./x", "usage: x in.fq\n", fastq)
     assert run.command == "./x faultwatch-input.fq"
+
+
+def test_a_sound_is_made_with_the_header_that_its_readers_expect(tmp_path: Path) -> None:
+    found = find_missing_format(listing({}), "usage: x infile.wav outfile.xyz")
+    assert found
+    command = add_making_step(BuildProposal("Make", "true"), found).command
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
+    with wave.open(str(tmp_path / found.file)) as sound:
+        assert (sound.getnchannels(), sound.getsampwidth(), sound.getframerate()) == (2, 2, 44_100)
+        assert len(sound.readframes(sound.getnframes())) == 1 << 20
+    runs = list_made_input_runs("./x", "usage: x infile.wav outfile.xyz", found)
+    assert [run.command for run in runs] == [
+        "./x faultwatch-input.wav",
+        "./x faultwatch-input.wav faultwatch-output.xyz",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start", "size"), [("ppm", b"P6\n640 512\n255\n", 983_055), ("y4m", b"YUV4MPEG2 W", 0)]
+)
+def test_an_image_and_a_video_are_made_as_large_as_their_headers_say(
+    suffix: str, start: bytes, size: int, tmp_path: Path
+) -> None:
+    found = find_missing_format(listing({}), f"usage: x in.{suffix}")
+    assert found
+    command = add_making_step(BuildProposal("Make", "true"), found).command
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
+    content = (tmp_path / found.file).read_bytes()
+    assert content.startswith(start)
+    frames = content.split(b"FRAME\n")[1:]
+    assert [len(frame) for frame in frames] == [152_064] * 5 if suffix == "y4m" else len(content) == size
 
 
 def test_a_program_whose_subcommands_are_about_a_format_gets_it_with_those_that_compute() -> None:

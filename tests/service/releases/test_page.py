@@ -137,6 +137,25 @@ def test_a_change_that_was_undone_is_neither_worse_nor_better(app: APIFlask) -> 
     assert "1 series changed and 1 did not, over 2 commits." in text
 
 
+def test_a_change_that_is_only_suspected_is_undecided_as_in_a_comparison(api: Api) -> None:
+    """A change after which there is one run is suspected, and listed after the certain ones, however large it is."""
+    named = tuple(Ref(kind="tag", name=f"v{number}", commit=commit(number)) for number in (1, 3))
+    commits = tuple(reports.revision(number) for number in range(1, 4))
+    sent = RevisionList(revisions=commits, refs=named).model_dump(mode="json")
+    assert api.client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    api.send(*reports.proven(100, 100, 110))
+    noisy = [reports.report(1, 1_000 + run % 3, case=OTHER_CASE, at=run) for run in range(12)]
+    api.send(*noisy, reports.report(3, 2_000, case=OTHER_CASE))
+    certain, suspected = api.client.get("/releases/v1...v3.json").json["changes"]
+    assert [part["certainty"] for part in suspected["commits"]] == ["provisional"]
+    assert (certain["undecided"], suspected["undecided"]) == (False, True)
+    text = read(api.client, "/releases/v1...v3").replace("\xa0", " ")
+    assert "1 of 2 series is worse, 0 better, 0 the same, 1 undecided. The largest: ▲ +10 faults" in text
+    assert "1 series changed, 0 did not, and 1 is undecided, over 2 commits." in text
+    compared = read(api.client, "/compare?base=v1&head=v3")
+    assert "1 of 2 cases is worse, 0 better, 0 the same, 1 undecided." in compared
+
+
 def test_a_release_has_the_level_of_a_history_even_if_many_later_commits_were_only_searched(api: Api) -> None:
     """Commit 4 adds 50 faults; bisects measured each of the thirty commits after it, up to the release."""
     commits = tuple(reports.revision(number) for number in range(1, 36))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.releases.rules.decomposition import choose_leading_part, decompose_change
-from service.schemas.history import Cause
+from service.schemas.history import Cause, Drift, SettingChange
 from tests.service import made_series
 
 
@@ -24,3 +24,40 @@ def test_a_part_that_was_undone_does_not_lead() -> None:
     parts = change.commits + change.configuration
     assert {part.change for part in parts} == {556, 1}
     assert choose_leading_part(parts, change.change).change == 1
+
+
+def make_drift(drift_id: int, before: int, after: int) -> Drift:
+    return made_series.drift(drift_id, made_series.point(0, before), made_series.point(1, after))
+
+
+def make_provisional(drift: Drift) -> Drift:
+    return drift.model_copy(update={"evidence": drift.evidence.model_copy(update={"wants_rerun": True})})
+
+
+def test_the_leading_part_goes_in_the_direction_of_the_net_change() -> None:
+    """A small step back is nearer to the net change in figures, but did not cause it."""
+    drifts = [make_drift(1, 230, 200), make_drift(2, 200, 199), make_drift(3, 199, 249)]
+    change = decompose_change((230, 249), [(drift, None) for drift in drifts])
+    assert choose_leading_part(change.commits, change.change).change == 50
+
+
+def test_a_part_names_the_settings_that_changed_together_with_the_commit() -> None:
+    kernel = SettingChange(name="kernel.release", before="6.8", after="6.11")
+    drift = make_drift(1, 100, 110).model_copy(update={"cause": Cause.COMMIT_AND_CONFIG, "settings": [kernel]})
+    (part,) = decompose_change((100, 110), [(drift, None)]).commits
+    assert part.name == f"{drift.blamed}, or kernel.release"
+
+
+@pytest.mark.parametrize(
+    ("levels", "certain", "undecided"), [((100, 110), [False], True), ((100, 110), [True, False], False)]
+)
+def test_a_change_is_undecided_while_all_its_drifts_are_suspected(
+    levels: tuple[int, int], certain: list[bool], undecided: bool
+) -> None:
+    drifts = [make_drift(number, 100, 105) for number in range(len(certain))]
+    drifts = [drift if sure else make_provisional(drift) for drift, sure in zip(drifts, certain, strict=True)]
+    assert decompose_change(levels, [(drift, None) for drift in drifts]).undecided == undecided
+
+
+def test_no_change_is_undecided_if_the_levels_are_equal() -> None:
+    assert not decompose_change((100, 100), [(make_provisional(make_drift(1, 100, 105)), None)]).undecided

@@ -34,6 +34,7 @@ def change(metric: str, unit: str, before: float, after: float) -> ReleaseChange
         commits=[],
         configuration=[],
         rest=after - before,
+        undecided=False,
     )
 
 

@@ -88,3 +88,17 @@ def test_a_drift_between_commits_without_known_parents_is_found_by_their_order(a
     (row,) = compared(api, 1, 3)
     sentence = str(row["verdict"]["sentence"]).replace("\xa0", " ")
     assert sentence.startswith(f"There is a drift between base and head: +50 faults at {reports.commit(2)[:10]}")
+
+
+def test_a_date_needs_no_subject_beside_a_commit_of_one_subject(api: Api) -> None:
+    """Two subjects have a commit of the day; only one of them has the other side."""
+    api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
+    elsewhere = reports.revision(1).model_copy(update={"commit": "e" * 40})
+    api.send(reports.report(1, 90, 90, subject="elsewhere", revision=elsewhere))
+    date = reports.revision(1).committed_at.date()
+    for base, head in ((date, reports.commit(2)), (reports.commit(2), date)):
+        sides = api.client.get(f"/compare.json?base={base}&head={head}").json
+        assert [{side["subject"] for side in sides[name]} for name in ("base", "head")] == [{"demo"}] * 2
+        assert sides["rows"], "both sides are known"
+    both = api.client.get(f"/compare.json?base={date}&head={date}").json
+    assert {side["subject"] for side in both["base"]} == {"demo", "elsewhere"}, "nothing says which one"

@@ -72,7 +72,10 @@ def plant(seed: int) -> DrawnMap:
     return draw(drifts, important, [kernel(f"kernel {n}", after=f"6.{n}.0-lengthy-flavour-amd64") for n in range(6)])
 
 
-ON_A_PAGE = """{% import "partials/drift_map.html" as drawn %}<style>{{ style|safe }}</style>{{ drawn.card(map) }}"""
+ON_A_PAGE = """{% import "partials/drift_map.html" as drawn %}<style>{{ style|safe }} body { margin: 0 }</style>
+<div style="max-width: 76rem; margin: auto; padding: 0 clamp(1rem, 4vw, 2rem); box-sizing: border-box">
+{{ drawn.card(map) }}</div>"""
+"""With the margins of a page, which leave a map less room than the window has."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -84,7 +87,7 @@ def test_no_text_is_drawn_over_another_or_beyond_the_picture(
         shown = {"map": plant(seed), "style": read_style()}
         source = render_template("drift_map.svg", **shown) if is_file else render_template_string(ON_A_PAGE, **shown)
     opened.set_content(source)
-    for width in (390, 720, 1024, 1280, 1920):
+    for width in (390, 720, 1024, 1100, 1217, 1920):
         opened.set_viewport_size({"width": width, "height": 900})
         boxes = [box for box in opened.evaluate(TEXTS) if box["r"] > box["l"]]
         assert len(boxes) > 40
@@ -102,6 +105,23 @@ def test_no_text_is_drawn_over_another_or_beyond_the_picture(
             and min(one["b"], other["b"]) - max(one["t"], other["t"]) > 1
         ]
         assert not overlaps, f"{width} px: {overlaps}"
+
+
+SETTING_LINES = """() => [...document.querySelectorAll(".map .setting-line")].map((line) => {
+  const { x, top, bottom } = line.getBoundingClientRect();
+  return [Math.round(x), top, bottom];
+})"""
+
+
+def test_lines_of_two_settings_that_changed_in_one_column_stay_dashed(opened: Page, measured_app: APIFlask) -> None:
+    """Dashes of one line must not fill the gaps of another."""
+    drifts = [drift("lone", 30, -60, event=f"kernel {n}") for n in range(2)]
+    shown = {"map": draw(drifts, [], [kernel(f"kernel {n}", after=f"6.{n}") for n in range(2)]), "style": read_style()}
+    with measured_app.test_request_context("/map.svg"):
+        opened.set_content(render_template_string(ON_A_PAGE, **shown))
+    (upper, lower) = sorted(opened.evaluate(SETTING_LINES), key=lambda line: line[1])
+    assert upper[0] == lower[0]
+    assert upper[2] <= lower[1] + 1, "the upper line ends where the lower one begins"
 
 
 LINES = ".map [class$='-line'] { visibility: hidden }"

@@ -91,6 +91,30 @@ def test_an_event_of_the_configuration_names_the_settings_where_others_name_comm
     assert text.count("Settings that differ") == 1
 
 
+def test_one_commit_beside_the_configuration_is_no_range_and_not_the_only_candidate(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        before, after = reports.proven(100, 100, 100), reports.proven(0, 0, 0, 150, environment=reports.JEMALLOC)[18:]
+        Api(client).send(*before, *after)
+        (found,) = client.get("/events.json").json["items"]
+        assert (found["cause"], found["n_candidates"]) == ("both", 1)
+        of_event, of_list = read(client, f"/events/{found['id']}"), read(client, "/events")
+    assert "The only commit" in of_event
+    assert "Or the configuration" in of_event
+    assert "only candidate" not in of_event.lower()
+    assert not re.search(r"range of \d", of_event + of_list)
+    assert "commit or configuration Change 4, or allocator" in of_list
+
+
+def test_an_event_says_what_its_date_is_and_that_nobody_looks_at_it_yet(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 100), reports.report(3, 150))
+        (found,) = client.get("/events.json").json["items"]
+        text = read(client, f"/events/{found['id']}")
+    assert re.search(r"suspected committed .* nobody looks at it yet No further run is expected", text)
+
+
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
     event_id = event(client)
     answer = decide(client, event_id, action="expect", reason="Memory <b>first</b>")
@@ -197,13 +221,13 @@ def test_a_series_is_silenced_on_its_own_page_whether_or_not_it_has_a_drift(clie
 def test_an_event_is_assigned_and_silenced_on_its_own_page(client: FlaskClient) -> None:
     event_id = improvement(client)
     form = {"event": event_id, "list": f"/events/{event_id}", "author": "Ada"}
-    assert "nobody yet" in read(client, f"/events/{event_id}")
+    assert "nobody looks at it yet" in read(client, f"/events/{event_id}")
     answer = client.post("/events/triage", data=form | {"action": "assign", "assignee": "Grace"}, headers=HERE)
     assert answer.location == f"/events/{event_id}"
     text = read(client, answer.location)
     assert "1 event assigned." in text
     assert "Grace: " in text
-    assert "nobody yet" not in text
+    assert "nobody looks at it yet" not in text
     answer = client.post("/events/triage", data=form | {"action": "silence"}, headers=HERE)
     assert answer.status_code == 422
     assert "Reason and until are required to silence" in answer.text

@@ -192,6 +192,33 @@ def test_a_filter_by_case_shows_and_judges_the_numbers_of_that_case(tmp_path: Pa
         assert [entry["headline"] for entry in page_of_case] == [better["headline"]]
 
 
+@pytest.mark.parametrize("faults_on_second", [1500, 2900])
+def test_a_filter_by_host_names_the_cause_as_narrowly_as_any_host_knows_it(
+    tmp_path: Path, faults_on_second: int
+) -> None:
+    """The second host skipped commit 3, which caused the change; its change leads the event only if it is larger."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(
+            *reports.proven(1000, 1000, 1900, 1900, 1900),
+            *(
+                run
+                for number, faults in ((1, 1000), (2, 1000), (4, faults_on_second), (5, faults_on_second))
+                for run in reports.repeated(number, faults, faults, times=6, host=Host(name="second"))
+            ),
+        )
+        (whole,) = listed(client)
+        (on_box,) = listed(client, "?host=box")
+        (on_second,) = listed(client, "?host=second")
+        assert (on_box["certainty"], on_box["n_candidates"], on_box["title"]) == ("single", 1, "Change 3")
+        for event in (whole, on_second):
+            how = (event["certainty"], event["n_candidates"])
+            assert how == (("single", 1) if faults_on_second == 1500 else ("range", 2))
+        assert "commit only candidate Change 3" in read(client, "/events?host=box")
+        in_words = "only candidate Change 3" if faults_on_second == 1500 else "range of 2 one of 2 commits"
+        assert f"commit {in_words}" in read(client, "/events?host=second")
+
+
 def test_a_list_of_what_became_worse_begins_with_the_largest_regression(tmp_path: Path) -> None:
     """Whatever became better at the same commit."""
     with application(tmp_path) as app:
