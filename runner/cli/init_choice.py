@@ -694,7 +694,7 @@ def _build_project(
                 first_error = error
                 # The error of a build without downloads is provisional: it may only be that a package is missing.
                 is_error_offline = proposal.offline
-            _print_problem(problem, reasons)
+            retries = _select_retries(proposal, retries, is_new_problem=_print_problem(problem, reasons))
             # Change what is tried next.
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
@@ -747,14 +747,29 @@ def _describe_problem(
     return f"{missing_tools}; {problem}" if missing_tools else problem
 
 
-def _print_problem(problem: str, reasons: set[str]) -> None:
-    """Print why a build failed, or that the reason is the same as before; add the reason to ``reasons``."""
+def _select_retries(
+    proposal: "BuildProposal", retries: "list[BuildProposal]", *, is_new_problem: bool
+) -> "list[BuildProposal]":
+    """Return the variants of a failed build that may work.
+
+    If an earlier build has failed for the same reason, it has also failed with one job.
+    """
+    from runner.adoption.proposal import make_build_serial
+
+    serial_build = make_build_serial(proposal)
+    return [retry for retry in retries if is_new_problem or retry != serial_build]
+
+
+def _print_problem(problem: str, reasons: set[str]) -> bool:
+    """Print why a build failed, and return whether the reason is new; add it to ``reasons``."""
     reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
-    if reason in reasons:
-        print_message("the project does not build this way either, for the same reason")
-    else:
-        print_message(f"the project does not build this way: {problem}")
+    is_new = reason not in reasons
     reasons.add(reason)
+    if is_new:
+        print_message(f"the project does not build this way: {problem}")
+    else:
+        print_message("the project does not build this way either, for the same reason")
+    return is_new
 
 
 def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> int:

@@ -364,6 +364,10 @@ def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pyt
     with pytest.raises(FaultwatchError):
         choose(host, monkeypatch, build)
     assert host.built == [build.command, "make"]
+    host.built.clear()
+    with pytest.raises(FaultwatchError):
+        choose(host, monkeypatch, build, replace(build, command="sh -c 'make -j$(nproc) tests'"))
+    assert host.built == [build.command, "make", "sh -c 'make -j$(nproc) tests'"], "one job did not help before"
 
 
 def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: pytest.MonkeyPatch) -> None:
