@@ -1,5 +1,6 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
+import re
 import shlex
 import textwrap
 from collections.abc import Callable, Sequence
@@ -39,6 +40,8 @@ _MAX_BENCHMARK_BUILDS = 2
 """How many builds of benchmarks are tried in place of a command that hardly works."""
 _LONG_BUILD_SECONDS = 60
 """If a build takes longer than this, in seconds, only the chosen program's target is built, if possible."""
+_COMPILER_ERROR = re.compile(r"(?:^|: )(?:fatal )?error: (?!.*: No such file)|^Error: (?:Symbol|Syntax|Invalid|Type)")
+"""What compilers of C, C++ and Fortran say about code that they reject."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
@@ -818,11 +821,13 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
 
     if find_network_error(reason):
         return _NETWORK_HINT
-    fetch = _suggest_fetch(missing_submodules)
+    first_step = _suggest_fetch(missing_submodules)
     if build is not None:
-        return f"{fetch}correct --build {shlex.quote(build)}"
+        return f"{first_step}correct --build {shlex.quote(build)}"
     driver = DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
-    return f"{fetch}pass the commands with --build and --run; or, {driver}"
+    if _COMPILER_ERROR.search(reason) and not first_step:
+        first_step = "install a newer compiler if this host's is too old for the commit; otherwise, "
+    return f"{first_step}pass the commands with --build and --run; or, {driver}"
 
 
 def _suggest_fetch(missing_submodules: tuple[str, ...]) -> str:

@@ -370,6 +370,22 @@ def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pyt
     assert host.built == [build.command, "make", "sh -c 'make -j$(nproc) tests'"], "one job did not help before"
 
 
+@pytest.mark.parametrize(
+    ("log", "is_named"),
+    [
+        ("a.cpp:24:24: error: 'is_layout_v' is not a member of 'std'", True),
+        ("Error: Symbol 'absolute' at (1) has no IMPLICIT type", True),
+        ("x.h is written twice: error 2", False),
+    ],
+)
+def test_a_compiler_that_rejects_the_code_may_be_too_old(
+    log: str, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
+) -> None:
+    with pytest.raises(FaultwatchError) as failure:
+        choose(FailingHost("make", log), monkeypatch, BuildProposal("Make", "make", runs=(BENCHMARK,)))
+    assert failure.value.remedy.startswith("install a newer compiler if this host's is too old") is is_named
+
+
 def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     host = FailingHost(
         "all", "--   Package 'fftw3', required by 'virtual:world', not found\nCMake Error at /FindPkgConfig.cmake:1\n"
