@@ -34,6 +34,8 @@ _TRAILING_VARIABLES = re.compile(rf"(?:{_VARIABLE})+$")
 """Variables of a makefile after the name of a program, as in ``./program$(EXE)``."""
 _QUOTED_PART = re.compile(r"``([^`]+)``|`((?:[^`']|'[^'`]*')+)`|`([^`']+)'|'([^']+)'")
 """A command within a sentence. Between backticks, it may contain quotes itself."""
+_RESULT_END = re.compile(r"\s+ran$")
+"""The end of a line in which hyperfine names the quickest command."""
 _CONTINUATION = re.compile(r"\\\n\s*")
 _PLACEHOLDER = "..."
 _VARIABLE_FOLDER = re.compile(r"(?:\$\{?\w+\}?|\$\(\w+\)|~|\.{1,2}|/?path/to)/")
@@ -219,7 +221,7 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
     for line in _CONTINUATION.sub(" ", text).splitlines():
         if len(line) > _MAX_LINE_CHARACTERS:
             continue
-        parts = [_LINE_START.sub("", line)]
+        parts = [_RESULT_END.sub("", _LINE_START.sub("", line))]
         parts += [part for match in _QUOTED_PART.finditer(line) for part in match.groups() if part]
         for part in parts:
             # A chain of commands is several commands.

@@ -57,7 +57,7 @@ _FORMATS = (
     InputFormat(
         "WAV",
         (".wav", ".wave"),
-        re.compile(_NOT_OPTION + r"\bwave?\b(?! ?length)|\.wave?\b", re.IGNORECASE),
+        re.compile(_NOT_OPTION + r"\bwav\b|\.wave?\b|\bwave[ _-]?files?\b", re.IGNORECASE),
         f'{{ printf "{_WAV_HEADER}"; {_BYTES.format(first=1000003, size=1 << 20)}; }}',
     ),
     InputFormat(

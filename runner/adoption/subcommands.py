@@ -24,7 +24,7 @@ _ENTRY = re.compile(r"(?:\t| {1,8})([a-z][\w-]*)(?:,\s*[\w-]+)*(?:\s(.*))?")
 """An entry of a list of subcommands. The continuation line of a description is indented further."""
 _HEADING_WITH_ENTRY = re.compile(r"(\s*(?:sub)?commands?:\s+)([a-z][\w-]*\s.*)", re.IGNORECASE)
 """A heading with the first entry of its list: ``Command: index   index sequences``."""
-_CHANGING_SUBCOMMAND = re.compile(
+CHANGING_SUBCOMMAND = re.compile(
     r"install|update|upgrade|publish|upload|push|download|fetch|get|pull|login|serve|remove|delete|clean", re.IGNORECASE
 )
 """Names of subcommands that may change this host or another one, or need the network."""
@@ -44,9 +44,7 @@ def list_subcommands_about(help_text: str, words: re.Pattern[str]) -> list[str] 
     If this is true of more than half of them, it is what the program is about: then all that read a file come first.
     """
     descriptions = _parse_subcommands(help_text)
-    names = [
-        name for name, text in descriptions.items() if words.search(text) and not _CHANGING_SUBCOMMAND.search(name)
-    ]
+    names = [name for name, text in descriptions.items() if words.search(text) and not CHANGING_SUBCOMMAND.search(name)]
     if 2 * len(names) > len(descriptions):
         names = list(dict.fromkeys([*list_subcommands(help_text), *names]))
     return names[:_MAX_SUBCOMMANDS] if descriptions else None

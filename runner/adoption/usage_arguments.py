@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from msgspec.structs import replace
 
 from runner.adoption.proposal import RunProposal
+from runner.adoption.subcommands import CHANGING_SUBCOMMAND
 
 FILE_WORD = "{file}"
 """Stands for the input in the arguments that are returned."""
@@ -93,10 +94,9 @@ def _choose_arguments(usage: str) -> str:
 def _choose_value(word: str) -> str:
     """Return an option as it is, the first of several alternatives, or a value; empty if its meaning is unknown."""
     choice = _CHOICE.fullmatch(word)
-    if choice:
-        return choice[1] + choice[2]
-    if _OPTION.fullmatch(word):
-        return word
+    chosen_word = choice[1] + choice[2] if choice else word
+    if choice or _OPTION.fullmatch(word):
+        return "" if CHANGING_SUBCOMMAND.search(chosen_word) else chosen_word
     match = _PLACEHOLDER.fullmatch(word)
     if match and _OUTPUT.fullmatch(match[1]):
         return f"{_OUTPUT_NAME}{PurePosixPath(match[1]).suffix}"

@@ -1,5 +1,6 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
+import re
 import shlex
 import textwrap
 from collections.abc import Callable, Sequence
@@ -39,6 +40,8 @@ _MAX_BENCHMARK_BUILDS = 2
 """How many builds of benchmarks are tried in place of a command that hardly works."""
 _LONG_BUILD_SECONDS = 60
 """If a build takes longer than this, in seconds, only the chosen program's target is built, if possible."""
+_COMPILER_ERROR = re.compile(r"(?:^|: )(?:fatal )?error: (?!.*: No such file)|^Error: (?:Symbol|Syntax|Invalid|Type)")
+"""What compilers of C, C++ and Fortran say about code that they reject."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
@@ -577,7 +580,7 @@ def _may_run_more_work(
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
-    if other_proposal.is_reduced and built_proposal.is_reduced:
+    if built_proposal.is_reduced and (other_proposal.is_reduced or other_proposal.system == built_proposal.system):
         # The project is not built as a whole: other parts of it may do the work that this one does not.
         return True
     if any(result.did_work and not result.takes_only_start for result in tried_commands):
@@ -694,7 +697,7 @@ def _build_project(
                 first_error = error
                 # The error of a build without downloads is provisional: it may only be that a package is missing.
                 is_error_offline = proposal.offline
-            _print_problem(problem, reasons)
+            retries = _select_retries(proposal, retries, is_new_problem=_print_problem(problem, reasons))
             # Change what is tried next.
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
@@ -747,14 +750,29 @@ def _describe_problem(
     return f"{missing_tools}; {problem}" if missing_tools else problem
 
 
-def _print_problem(problem: str, reasons: set[str]) -> None:
-    """Print why a build failed, or that the reason is the same as before; add the reason to ``reasons``."""
+def _select_retries(
+    proposal: "BuildProposal", retries: "list[BuildProposal]", *, is_new_problem: bool
+) -> "list[BuildProposal]":
+    """Return the variants of a failed build that may work.
+
+    If an earlier build has failed for the same reason, it has also failed with one job.
+    """
+    from runner.adoption.proposal import make_build_serial
+
+    serial_build = make_build_serial(proposal)
+    return [retry for retry in retries if is_new_problem or retry != serial_build]
+
+
+def _print_problem(problem: str, reasons: set[str]) -> bool:
+    """Print why a build failed, and return whether the reason is new; add it to ``reasons``."""
     reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
-    if reason in reasons:
-        print_message("the project does not build this way either, for the same reason")
-    else:
-        print_message(f"the project does not build this way: {problem}")
+    is_new = reason not in reasons
     reasons.add(reason)
+    if is_new:
+        print_message(f"the project does not build this way: {problem}")
+    else:
+        print_message("the project does not build this way either, for the same reason")
+    return is_new
 
 
 def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> int:
@@ -803,11 +821,13 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
 
     if find_network_error(reason):
         return _NETWORK_HINT
-    fetch = _suggest_fetch(missing_submodules)
+    first_step = _suggest_fetch(missing_submodules)
     if build is not None:
-        return f"{fetch}correct --build {shlex.quote(build)}"
+        return f"{first_step}correct --build {shlex.quote(build)}"
     driver = DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
-    return f"{fetch}pass the commands with --build and --run; or, {driver}"
+    if _COMPILER_ERROR.search(reason) and not first_step:
+        first_step = "install a newer compiler if this host's is too old for the commit; otherwise, "
+    return f"{first_step}pass the commands with --build and --run; or, {driver}"
 
 
 def _suggest_fetch(missing_submodules: tuple[str, ...]) -> str:

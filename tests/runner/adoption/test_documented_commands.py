@@ -30,6 +30,7 @@ def find(line: str, document: str = "README.md", **more: str) -> list[Documented
         ("    sorter -P 1 1 1 -n 50 50 50", "-P 1 1 1 -n 50 50 50"),
         ("`sorter --size=1e6 -t 1`", "--size=1e6 -t 1"),
         ("- sorter: `sorter 'test/a.fq' -t 1`", "test/a.fq -t 1"),
+        ("  ./build/sorter -t 1 test/a.fq ran", "-t 1 test/a.fq"),
         ("Both `sort' and `sorter -t 1 test/a.fq' work.", "-t 1 test/a.fq"),
     ],
 )

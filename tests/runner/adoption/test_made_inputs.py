@@ -28,7 +28,7 @@ INDEXER = "Usage: x <command>\n\nCommand: index     index a FASTA file\n        
         ("Usage: x [-options] file[.wav]\n", "WAV"),
         ("Usage: x in.y4m out.ivf\n", "YUV4MPEG2"),
         ("usage: x [switches] [in.ppm] [out]\n", "PPM"),
-        ("usage: x [--wave N] short-wave wave length\n", ""),
+        ("usage: x [--wave N] solves the wave equation\n", ""),
         ("usage: x fasting breakfast.file .fat\n", ""),
     ],
 )

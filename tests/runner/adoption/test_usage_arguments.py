@@ -15,6 +15,8 @@ from runner.adoption.usage_arguments import list_usage_arguments, list_usage_run
         ("usage: pack (encode|decode)\n            <infile>", ["encode {file}"]),
         ("usage: pack [-x [level]] file", []),
         ("usage: pack dbpath", []),
+        ("usage: pack (delete|list) FILE", []),
+        ("usage: pack --install FILE", []),
         ("usage: pack [options]\n  -f <file>  load a graph from a file\n", ["-f {file}"]),
         ("Usage of ./pack:\n  -in string\n    \tinput file\n", ["-in {file}"]),
         ("pack\n -h          : print this help\n -f <file>   : load graph from file\n", ["-f {file}"]),

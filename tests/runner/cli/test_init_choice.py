@@ -364,6 +364,26 @@ def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pyt
     with pytest.raises(FaultwatchError):
         choose(host, monkeypatch, build)
     assert host.built == [build.command, "make"]
+    host.built.clear()
+    with pytest.raises(FaultwatchError):
+        choose(host, monkeypatch, build, replace(build, command="sh -c 'make -j$(nproc) tests'"))
+    assert host.built == [build.command, "make", "sh -c 'make -j$(nproc) tests'"], "one job did not help before"
+
+
+@pytest.mark.parametrize(
+    ("log", "is_named"),
+    [
+        ("a.cpp:24:24: error: 'is_layout_v' is not a member of 'std'", True),
+        ("Error: Symbol 'absolute' at (1) has no IMPLICIT type", True),
+        ("x.h is written twice: error 2", False),
+    ],
+)
+def test_a_compiler_that_rejects_the_code_may_be_too_old(
+    log: str, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
+) -> None:
+    with pytest.raises(FaultwatchError) as failure:
+        choose(FailingHost("make", log), monkeypatch, BuildProposal("Make", "make", runs=(BENCHMARK,)))
+    assert failure.value.remedy.startswith("install a newer compiler if this host's is too old") is is_named
 
 
 def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -795,6 +815,9 @@ def test_another_part_of_a_project_is_built_if_the_first_one_only_starts() -> No
     results = [TriedCommand(run, (113, 113), cpu_seconds=0.006, own_bytes="same") for run in (alone, ignoring)]
     assert init_choice._may_run_more_work(parts[1], parts[0], results)
     assert not init_choice._may_run_more_work(parts[1], replace(parts[0], is_reduced=False), results)
+    whole = replace(parts[1], is_reduced=False)
+    assert init_choice._may_run_more_work(whole, parts[0], results), "it also builds the tests"
+    assert not init_choice._may_run_more_work(replace(whole, system="CMake"), replace(parts[0]), results)
 
 
 @pytest.mark.parametrize(
