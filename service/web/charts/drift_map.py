@@ -471,7 +471,9 @@ def _draw_callouts(  # noqa: PLR0917 - what the callouts are made of
         is_text_to_the_right = _compute_middle(entry.column, n_columns) < _MAX_LEFT_SHARE
         return is_text_to_the_right, entry.column if is_text_to_the_right else -entry.column
 
-    callouts = [_draw_callout(entry, level, n_columns) for level, entry in enumerate(sorted(entries, key=make_sort_key))]
+    callouts = [
+        _draw_callout(entry, level, n_columns) for level, entry in enumerate(sorted(entries, key=make_sort_key))
+    ]
     return [_shorten_line(callout, callouts[level:]) for level, callout in enumerate(callouts, 1)]
 
 
