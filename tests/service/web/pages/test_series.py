@@ -83,6 +83,15 @@ def test_a_staircase_that_was_not_compared_is_suspected_and_not_one_level(tmp_pa
         assert "5,512 faults → 5,768 faults" in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
+def test_a_single_sample_is_not_called_all_the_same(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client, run = app.test_client(), reports.report(1, 100)
+        Api(client).send(run)
+        for text in (read(client, "/series/1"), read(client, f"/runs/{run.run_id}")):
+            assert "100 faults one sample 1" in text
+            assert "all the same" not in text
+
+
 def test_a_drift_somewhere_within_several_runs_is_not_suspected_once_more(tmp_path: Path) -> None:
     """The step is known only as lying within some runs, so its last candidate is not the first run at the new level."""
     random = Random(0)
