@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from service.rules.expected_further_runs import CaseOnHost, describe_end_of_doubt
+from service.rules.expected_further_runs import CaseOnHost, describe_end_of_doubt, explain_missing_bisect
 from service.rules.imported_runs import is_imported
 from service.schemas.history import Drift
 from service.store import environments, hosts
@@ -29,6 +29,10 @@ class FurtherRuns:
     def describe_end_of_doubt(self, drift: Drift) -> str:
         """Return what ends the doubt about an unconfirmed drift, or why nothing does; empty for confirmed drifts."""
         return describe_end_of_doubt(self._find_case_on_host(drift), self.now) if drift.evidence.wants_rerun else ""
+
+    def explain_missing_bisect(self, drift: Drift) -> str:
+        """Return why the host of a drift cannot bisect it; empty if it can, or if the results were imported."""
+        return explain_missing_bisect(self._find_case_on_host(drift), self.now)
 
     def find_last_seen(self, host: str) -> datetime | None:
         """Return when a host ended its newest run; None if it has none."""

@@ -155,13 +155,20 @@ def _needs_unmerged_commits(session: Session, drift: Drift) -> bool:
     return bool(forge_queue.select_unmerged_heads(session, commits))
 
 
+def build_command(session: Session, drift: Drift) -> str:
+    """Return the command that bisects a drift; empty if a job could not do so either."""
+    if not revisions.is_descendant(session, drift.subject, drift.good, drift.bad):
+        return ""
+    question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
+    return commands_to_copy.build_bisect_command(question, None) if question else ""
+
+
 def _build_next_step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
     """Return the bisect that explains a drift: its commits, its expected runs, and the command that orders it."""
-    question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
     return NextStep(
         drift=drift.id,
         commits=len(drift.candidates) if drift.candidates_known else None,
         runs=drifts_to_bisect.estimate_drift_runs(drift),
         policy=policy,
-        command=commands_to_copy.build_bisect_command(question, None) if question else "",
+        command=build_command(session, drift),
     )

@@ -1,4 +1,4 @@
-"""Decides whether further runs of a case can be expected from a host, and describes what ends a drift's doubt."""
+"""Decides whether further runs of a case can be expected from a host, and describes what follows for a drift."""
 
 from __future__ import annotations
 
@@ -35,6 +35,17 @@ def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:
     if case.imported:
         return "These results were imported, so only an import of later results can confirm the change."
     if not case.expects_runs(now):
-        since = f"since {case.last_seen:%Y-%m-%d}" if case.last_seen else "yet"
-        return f"{case.host} has not reported {since}, so no further run is expected to confirm the change."
+        return f"{_describe_silence(case)}, so no further run is expected to confirm the change."
     return f"The next runs on {case.host} will show whether the change lasts."
+
+
+def explain_missing_bisect(case: CaseOnHost, now: datetime) -> str:
+    """Return why the host of a drift cannot bisect it; empty if it can, or if the results were imported."""
+    if case.imported or case.expects_runs(now):
+        return ""
+    return f"{_describe_silence(case)}, so it cannot be asked to bisect. The command works on any host."
+
+
+def _describe_silence(case: CaseOnHost) -> str:
+    since = f"since {case.last_seen:%Y-%m-%d}" if case.last_seen else "yet"
+    return f"{case.host} has not reported {since}"

@@ -11,8 +11,9 @@ from typing import Any
 from runner.contract import get_metric
 from runner.contract.number_text import format_count, replace_no_break_spaces
 from service.rules.series.suite_shift_drift import NO_SERIES
+from service.schemas.certainty import Certainty
 from service.schemas.history import Direction, Drift
-from service.schemas.triage import EventDirection, EventDrift
+from service.schemas.triage import EventDirection, EventDrift, EventSummary
 from service.text.numbers import format_difference, format_percent
 
 PERCENT_FROM_ZERO = 10**9
@@ -99,6 +100,15 @@ def split_headline(headline: str, leading_case: str) -> tuple[str, str]:
     start, place, other_series = headline.partition(f" in {leading_case}")
     is_whole_case = bool(leading_case) and other_series[:1] in {" ", ";"}
     return (start + place, other_series) if is_whole_case else (headline, "")
+
+
+def name_cause(event: EventSummary, drift: Drift) -> str:
+    """Return the cause in one line: the commits that the event knows to have caused it, otherwise the drift's words."""
+    if event.culprits:
+        is_known = event.culprits[0].commit in {candidate.commit for candidate in drift.candidates}
+    else:
+        is_known = event.certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN}
+    return event.blamed if is_known else drift.cause_words
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:

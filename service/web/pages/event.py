@@ -23,6 +23,7 @@ from service.rules.events.assignee_and_next_step_text import describe_assignees,
 from service.rules.events.headline import choose_leading_event_drift, split_headline
 from service.rules.imported_runs import has_imported
 from service.schemas.audit import AuditAction
+from service.schemas.certainty import Certainty
 from service.schemas.history import Drift
 from service.schemas.triage import (
     Action,
@@ -258,12 +259,15 @@ def _build_context(event_id: str) -> dict[str, Any]:
         further_runs = FurtherRuns(session, datetime.now(UTC))
         doubt = further_runs.describe_end_of_doubt(drift) if drift else ""
         can_be_confirmed = inbox.can_be_confirmed(event, drift, further_runs)
+        needs_bisect = event.open and event.certainty is Certainty.COMMIT_RANGE and not (event.next_step or bisects)
+        missing_bisect = further_runs.explain_missing_bisect(drift) if drift and needs_bisect else ""
+        bisect_command = next_bisect.build_command(session, drift) if drift and missing_bisect else ""
     # Leave out what only people with access may see.
     profile_context: dict[str, Any] = {}
     if drift and not authorization.is_anonymous():
         profile_context = evidence.find_drift_profiles(drift, before, after)
     if authorization.is_anonymous():
-        log, bisects, commits = [], [], []
+        log, bisects, commits, bisect_command = [], [], [], ""  # The command has the values of variables.
     event = redact_view_for_caller(event)
     return {
         "event": event,
@@ -274,6 +278,8 @@ def _build_context(event_id: str) -> dict[str, Any]:
         "picture": draw_drift(detail, drift) if drift and detail else None,
         "imported": has_imported(before, after),
         "doubt": doubt,
+        "missing_bisect": missing_bisect if bisect_command else "",
+        "bisect_command": bisect_command,
         **profile_context,
         "completions": commits,
         "log": log,

@@ -17,7 +17,7 @@ from service.pipeline.expected_further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
 from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
-from service.rules.events.headline import split_headline
+from service.rules.events.headline import name_cause, split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
@@ -33,7 +33,7 @@ from service.web.access.public_view import redact_view_for_caller
 from service.web.app_resources import get_database
 from service.web.problems import make_field_problem
 from service.web.rendering import forms, reader_visit
-from service.web.rendering.csv_tables import build_event_table
+from service.web.rendering.csv_tables import EventRow, build_event_table
 from service.web.rendering.page_formats import MAX_OFFSET, Table
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
@@ -146,6 +146,11 @@ class ListedEvent:
         """The two parts of the headline: about the leading drift, and about the others."""
         return split_headline(self.event.headline, self.drift.case if self.drift else "")
 
+    @property
+    def cause(self) -> str:
+        """The cause in one line; empty without a drift."""
+        return name_cause(self.event, self.drift) if self.drift else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
@@ -185,7 +190,8 @@ class Inbox:
 
 def build_table(args: Mapping[str, str], *, path: str, since: str) -> Table:
     """Return all events that an address asks for, from its offset on, as a table; for the parameters, see below."""
-    return build_event_table(read_inbox(args, path=path, since=since, limit=_MAX_TABLE_EVENTS).events.items)
+    rows = read_inbox(args, path=path, since=since, limit=_MAX_TABLE_EVENTS).rows
+    return build_event_table(EventRow(row.event, row.drift, row.cause, row.next_step) for row in rows)
 
 
 def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:

@@ -136,7 +136,8 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
         return [], ""
     with get_database().reading() as session:
         likely_changes = list_likely_changes(session, series)
-    flagged_revisions = {drift.revision for drift in series.drifts}
+    # A drift is nominated with its last candidate, which need not be the first run on the new level.
+    flagged_revisions = {revision for drift in series.drifts for revision in (drift.revision, drift.bad)}
     suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged_revisions]
     # A single series has at most one power.
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")

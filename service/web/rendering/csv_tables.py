@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
 
 from runner.contract import Report, get_metric
 from service.rules.events.assignee_and_next_step_text import describe_assignees
@@ -13,19 +16,35 @@ from service.store.series.commits_without_run import CommitWithoutRun
 from service.web.rendering.page_formats import Table
 
 
-def build_event_table(summaries: Iterable[EventSummary]) -> Table:
-    """Return one row for each event."""
+class EventRow(NamedTuple):
+    """An event as a list shows it, with its leading drift, which is None if no drift is still detected."""
+
+    event: EventSummary
+    drift: Drift | None
+    caused_by: str
+    next_step: str
+
+
+def build_event_table(rows: Iterable[EventRow]) -> Table:
+    """Return one row for each event: its fields, the numbers of its leading drift, the cause and the next step."""
+    of_event = ("id", "subject", "state", "cause", "direction", "headline", "price", "certainty", "revision", "title")
+    of_drift = ("case", "metric", "unit", "before", "after", "change", "percent")
     return Table.from_records(
-        summaries,
-        *("id", "subject", "state", "cause", "direction", "headline", "price", "certainty"),
-        *("revision", "title", "author", "committed_at"),
-        ("drifts", lambda event: event.n_drifts),
-        *("silenced", "found_at"),
-        ("importance", lambda event: round(event.importance, 1)),
-        ("series", lambda event: event.n_series),
-        "assignee",
-        ("who_looks", describe_assignees),
+        rows,
+        *((name, attrgetter(f"event.{name}")) for name in (*of_event, "author", "committed_at")),
+        ("drifts", lambda row: row.event.n_drifts),
+        *((name, attrgetter(f"event.{name}")) for name in ("silenced", "found_at")),
+        ("importance", lambda row: round(row.event.importance, 1)),
+        ("series", lambda row: row.event.n_series),
+        ("assignee", lambda row: row.event.assignee),
+        ("who_looks", lambda row: describe_assignees(row.event)),
+        *((name, partial(_get_of_drift, name)) for name in of_drift),
+        *("caused_by", "next_step"),
     )
+
+
+def _get_of_drift(name: str, row: EventRow) -> object:
+    return None if row.drift is None else getattr(row.drift, name)
 
 
 def build_drift_table(drifts: Iterable[Drift]) -> Table:

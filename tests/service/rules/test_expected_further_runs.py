@@ -6,7 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.rules.expected_further_runs import MAX_HOST_SILENCE, CaseOnHost, describe_end_of_doubt
+from service.rules.expected_further_runs import (
+    MAX_HOST_SILENCE,
+    CaseOnHost,
+    describe_end_of_doubt,
+    explain_missing_bisect,
+)
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -31,3 +36,6 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 def test_it_promises_no_run_that_cannot_come(case: CaseOnHost, expects: bool, words: str) -> None:
     assert case.expects_runs(NOW) is expects
     assert words in describe_end_of_doubt(case, NOW)
+    is_silent_runner = not expects and not case.imported
+    assert explain_missing_bisect(case, NOW).startswith("lab-1 has not reported" if is_silent_runner else "")
+    assert bool(explain_missing_bisect(case, NOW)) == is_silent_runner

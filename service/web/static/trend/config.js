@@ -42,6 +42,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
       pointBorderWidth: document_.flags.map((flag) => (flag.standing === "open" ? 1.5 : 2)),
       pointRadius: document_.flags.map((flag) => (flag.standing === "open" ? 9 : 7)),
       pointHoverRadius: 10,
+      clip: false, // A flag at the edge of the area is drawn whole; flags outside of it are not drawn.
     },
     {
       id: "gaps",

@@ -106,6 +106,22 @@ def test_one_commit_beside_the_configuration_is_no_range_and_not_the_only_candid
     assert "commit or configuration Change 4, or allocator" in of_list
 
 
+def test_an_event_whose_host_is_silent_gives_the_command_that_bisects_it(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        api = Api(app.test_client())
+        api.put_revisions(*range(1, 7))
+        levels = {1: 100, 2: 100, 5: 150, 6: 150}
+        api.send(*(run for n, level in levels.items() for run in reports.repeated(n, level, level, times=6)))
+        (found,) = api.client.get("/events.json").json["items"]
+        text = read(api.client, f"/events/{found['id']}")
+        closed = decide(api.client, found["id"], action="expect", reason="wanted")
+        assert "faultwatch bisect" not in read(api.client, closed.location)
+    assert "Find which of 3 commits caused it" in text
+    commits = f"{reports.commit(2)}..{reports.commit(5)}"
+    assert re.search(rf"faultwatch bisect copy {commits} --repo \. --case 'copy\[mib=4\]' --metric minor-faults", text)
+    assert "box has not reported since 2026-01-01, so it cannot be asked to bisect." in text
+
+
 def test_an_event_says_what_its_date_is_and_that_nobody_looks_at_it_yet(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()

@@ -370,6 +370,28 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(
     watched.assert_quiet()
 
 
+COLOUR_BESIDE = """([x, y]) => {
+  const canvas = document.querySelector("canvas");
+  const scale = canvas.width / canvas.getBoundingClientRect().width;
+  return [...canvas.getContext("2d").getImageData(x * scale, y * scale, 1, 1).data];
+}"""
+
+
+def test_the_mark_of_the_newest_run_is_drawn_whole_at_the_edge_of_the_chart(tmp_path: Path, opened: Opener) -> None:
+    """Among many runs, a slot is narrower than a mark."""
+    with application(tmp_path) as app, served(app) as address:
+        Api(app.test_client()).send(*(made.report(number, 100) for number in range(1, 200)), made.report(200, 150))
+        (series,) = {entry["series_id"] for entry in app.test_client().get("/api/v1/drifts").json["items"]}
+        page = opened(address, **MODES["desktop"]).open(f"/series/{series}")
+        chart = drawn(page)
+        (flag,) = chart["datasets"]["flags"]
+        x, y = flag["pixel"]
+        assert chart["area"][2] - x < 4, "the edge is nearer than the corner of the mark"
+        left, right = (page.evaluate(COLOUR_BESIDE, [x + way * 5, y + 3]) for way in (-1, 1))
+    assert left == right
+    assert left[3] == 255, "it is filled"
+
+
 def test_labels_of_configuration_changes_cover_each_other_never_and_their_lines_tell_all(
     extremes: FlaskClient, extremes_address: str, opened: Opener
 ) -> None:

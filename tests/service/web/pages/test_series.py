@@ -2,6 +2,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 from flask.testing import FlaskClient
@@ -10,6 +11,8 @@ from service.schemas.history import SeriesDetail
 from service.store.maintenance import subject_deletion
 from service.web import app_resources
 from service.web.pages import series
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.extreme_reports import series_id
@@ -78,6 +81,29 @@ def test_a_staircase_that_was_not_compared_is_suspected_and_not_one_level(tmp_pa
         assert "No drifts have been found" not in text
         assert "No drift is certain, but 4 changes are suspected." in text
         assert "5,512 faults → 5,768 faults" in text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_single_sample_is_not_called_all_the_same(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client, run = app.test_client(), reports.report(1, 100)
+        Api(client).send(run)
+        for text in (read(client, "/series/1"), read(client, f"/runs/{run.run_id}")):
+            assert "100 faults one sample 1" in text
+            assert "all the same" not in text
+
+
+def test_a_drift_somewhere_within_several_runs_is_not_suspected_once_more(tmp_path: Path) -> None:
+    """The step is known only as lying within some runs, so its last candidate is not the first run at the new level."""
+    random = Random(0)
+    levels = [1000] * 20 + [1004] * 28
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*(reports.report(n, level + random.randrange(-3, 4)) for n, level in enumerate(levels, 1)))
+        (found,) = client.get("/series/1.json").json["drifts"]
+        assert found["first_bad"] != found["revision"]
+        text = read(client, "/series/1")
+    assert "somewhere within" in text
+    assert "In addition," not in text
 
 
 def test_a_series_says_beforehand_what_a_comparison_can_find(tmp_path: Path) -> None:

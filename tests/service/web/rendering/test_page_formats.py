@@ -8,12 +8,14 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from runner.contract import Host
+from runner.contract.number_text import replace_no_break_spaces
 from service.store import hosts
+from service.text.numbers import format_percent
 from service.web.rendering.page_formats import Table, build_current_address, format_csv
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.web import history
-from tests.service.web.text import page
+from tests.service.web.text import page, read
 
 RUN = f"/runs/{history.run_id(history.REGRESSION)}"
 
@@ -41,6 +43,12 @@ def test_the_formats_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
     assert [row["id"] for row in rows(client, "/overview.csv?since=all&direction=improvement")] == better != []
     shown = {row["who_looks"] for row in rows(client, "/overview.csv?since=all")}
     assert "Ada Writer" in shown, "the page shows the author of the only candidate"
+    text = read(client, "/?since=all")
+    for row in rows(client, "/overview.csv?since=all"):
+        assert row["next_step"] in text
+        assert row["caused_by"] in text
+        assert replace_no_break_spaces(format_percent(float(row["percent"]))) in text
+        assert float(row["change"]) == float(row["after"]) - float(row["before"])
     points = rows(client, "/series/1.csv")
     assert points[history.REGRESSION]["value (faults)"] == "18623"
     assert client.get("/series/1.json").json == client.get("/api/v1/series/1").json
