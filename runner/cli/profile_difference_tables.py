@@ -71,17 +71,17 @@ def _format_part(part: DifferencePart) -> str:
 def _list_sentences(difference: Difference) -> Iterator[str]:
     """Yield the sentences that follow the causes: remarks, and what the change has to do with the difference."""
     yield from difference.remarks
-    if difference.other_change:
-        yield difference.other_change
     if difference.is_indirect:
         yield INDIRECT_CHANGE
+    if difference.other_change:
+        yield difference.other_change
     if difference.altered_definition:
         yield describe_altered_definition(difference.altered_definition, str)
     if difference.resized_types:
         yield difference.resized_types
     changed_place, opposite_place = difference.changed_place, difference.opposite_place
     if changed_place:
-        sentence = describe_changed_place(changed_place, changed_place.place)
+        sentence = describe_changed_place(changed_place, changed_place.place, difference.after - difference.before)
         opposite = f" {describe_opposite_place(opposite_place, opposite_place.place)}" if opposite_place else ""
         yield f"{sentence}{opposite}"
 

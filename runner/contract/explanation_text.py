@@ -20,9 +20,8 @@ _PLAIN_WORD = re.compile(
 )
 """A word or an amount that no medium can take for markup, a link or a mention."""
 INDIRECT_CHANGE = (
-    "No changed line contributes notably to this or calls code that does: the change acts indirectly, for example by "
-    "changing the size of data, where it lies, what the kernel is asked for or how often other code runs, or through "
-    "what it removed."
+    "No changed line faults notably more itself or calls code that does, so the change acts indirectly: through the "
+    "size or the place of data, what the kernel is asked for, how often other code runs, or what it removed."
 )
 """The sentence about a change that moves the count although none of its lines faults more, or less."""
 EscapeText = Callable[[str], str]
@@ -54,7 +53,7 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
             if changed_place.is_removed and changed_line == (part.source_file, part.source_line):
                 sentences.append("The change removed or rewrote this line.")
             elif changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
-                sentences.append(describe_changed_place(changed_place, escape_text(changed_place.place)))
+                sentences.append(describe_changed_place(changed_place, escape_text(changed_place.place), total_growth))
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
     if explanation.remedy is not None:
@@ -62,13 +61,15 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
     return " ".join(sentences)
 
 
-def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
+def describe_changed_place(changed_place: ChangedPlace, place_text: str, total_growth: int) -> str:
     """Return what a changed line has to do with the difference, as a sentence.
 
     Parameters
     ----------
     place_text
         The line with its function, as it is shown.
+    total_growth
+        The whole difference in faults, of which the line may have only a small part.
     """
     if changed_place.gives_back:
         return f"Of the changed lines, {place_text} calls the code that gives back or write-protects this memory."
@@ -81,7 +82,9 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str) -> str:
     gained = "gained" if changed_place.faults > 0 else "lost"
     calls = ", in the code that it calls" if changed_place.is_caller else ""
     faults = format_signed_number(changed_place.faults)
-    return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {faults}."
+    is_part = 0 < changed_place.faults / total_growth < 1 if total_growth else False
+    total = f" of {format_signed_number(total_growth)}" if is_part else ""
+    return f"Of the changed lines, {place_text} {gained} the most faults{calls}: {faults}{total}."
 
 
 def describe_altered_definition(definition: AlteredDefinition, escape_text: EscapeText) -> str:

@@ -89,9 +89,13 @@ def find_changed_place(
         return bool(place.line_after) and is_line_changed(place.function_key.file, place.line_after)
 
     growths: Counter[FunctionLine] = Counter()
+    net_growths: Counter[FunctionKey] = Counter()
     for place, change in changes:
+        net_growths[place.function_key] += sign * change.growth
         if is_named(place):
             growths[FunctionLine(place.function_key, 0, place.line_after)] += sign * change.growth
+    # What a line gained from others of its function is no cause.
+    growths = Counter({place: min(faults, net_growths[place.function_key]) for place, faults in growths.items()})
     largest_place = max(growths, key=lambda place: (growths[place], place), default=None)
     if largest_place is not None and growths[largest_place] >= least:
         caller = find_allocator_caller(largest_place, profiles, growth, least_share=_MIN_LOCAL_SHARE)

@@ -195,7 +195,9 @@ def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
     if abs(growth) < _MIN_REQUESTED_FAULTS:
         return ""
     side = facts if growth > 0 else facts.before
-    frame = side.find_requesting_place(find_own_caller) if side else None
+    if side is None:
+        return ""
+    frame = side.find_requesting_place(find_own_caller, without_heap=True, least_faults=abs(growth) / 2)
     if frame is None:
         return ""
     requesting_place = FunctionLine(identify_function(frame), 0, frame.line)

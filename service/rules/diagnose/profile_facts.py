@@ -320,22 +320,36 @@ class Facts:
             return None
         return _find_leading_place(stacks, find_place, has_frame_pointers=recorded_stacks.call_graph == "fp")
 
-    def find_requesting_place(self, find_place: Callable[[Sequence[Frame]], _Place]) -> _Place | None:
+    def find_requesting_place(
+        self, find_place: Callable[[Sequence[Frame]], _Place], *, without_heap: bool = False, least_faults: float = 0
+    ) -> _Place | None:
         """Return the place that requests the program's memory from the kernel, or requests more of it than before.
 
         It is the place with most of the first touches of the memory that its calls requested. Given the earlier
         profile, only the function in which these touches grew most counts. None if no place, or no function, has half
         of them, or if the stacks of the calls were not recorded. See :meth:`find_returning_place`.
+
+        Parameters
+        ----------
+        without_heap
+            Whether to leave out the heap that ``brk`` extends: what extended it last may not have requested the bytes
+            that are touched.
+        least_faults
+            The least number of first touches that the function must have gained, or have if there is no other profile.
         """
         requested = self.profile.requested
         if requested is None:
             return None
-        stacks = list(_iterate_call_stacks(self.profile, requested))
+        ignored_calls = ("brk",) if without_heap else ()
+        stacks = list(_iterate_call_stacks(self.profile, requested, ignored_calls=ignored_calls))
+        weight = sum(stack_weight for _, stack_weight in stacks)
         if self.before is not None:
-            stacks_before = _iterate_call_stacks(self.before.profile, self.before.profile.requested)
+            stacks_before = _iterate_call_stacks(
+                self.before.profile, self.before.profile.requested, ignored_calls=ignored_calls
+            )
             stacks, weight = _select_grown_function(stacks_before, stacks)
-            if not weight:
-                return None
+        if not weight or weight < least_faults:
+            return None
         return _find_leading_place(stacks, find_place, has_frame_pointers=requested.call_graph == "fp")
 
     def find_populating_line(self) -> str:
@@ -570,7 +584,11 @@ def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> li
 
 
 def _iterate_call_stacks(
-    profile: Profile, stack_profile: StackProfile | None, calls: Collection[str] = ()
+    profile: Profile,
+    stack_profile: StackProfile | None,
+    calls: Collection[str] = (),
+    *,
+    ignored_calls: Collection[str] = (),
 ) -> Iterator[tuple[Sequence[Frame], int]]:
     """Yield the stacks of system calls without the call itself, with their weights.
 
@@ -578,10 +596,12 @@ def _iterate_call_stacks(
     ----------
     calls
         The names of the calls to yield; all if empty.
+    ignored_calls
+        The names of calls that are not yielded.
     """
     for stack in stack_profile.stacks if stack_profile else ():
         *frames, call = (profile.frames[index] for index in stack.frames)
-        if not calls or call.function in calls:
+        if (not calls or call.function in calls) and call.function not in ignored_calls:
             yield frames, stack.weight
 
 

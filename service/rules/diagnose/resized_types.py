@@ -13,6 +13,7 @@ from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile, TypeField, TypeLayout
 from runner.contract.word_list import join_words
+from service.rules.diagnose.profile_facts import Facts
 
 _MAX_TYPES, _MAX_FIELDS = 2, 3
 """At most so many types are described, and so many fields of each."""
@@ -77,10 +78,11 @@ def relate_to_types(
     if not leading_part.place and leading_part.cause is not FaultCause.STATIC_DATA:
         return difference  # The same memory is touched at other lines.
     n_pages = max(difference.before, difference.after)
+    page_size = Facts.from_profile(profiles[1]).page_size
     resized_types = [
         resized
         for resized in _list_resized_types(*profiles)
-        if resized.growth * growth > 0 and _can_explain(resized, leading_part.faults, n_pages)
+        if resized.growth * growth > 0 and _can_explain(resized, leading_part.faults, n_pages, page_size)
     ]
     sentences = list(_describe_types(resized_types, definitions))
     if not sentences:
@@ -90,9 +92,13 @@ def relate_to_types(
     )
 
 
-def _can_explain(resized: _ResizedType, faults: int, n_pages: int) -> bool:
-    """Return whether a type can cause a change of so many faults, if all pages contained nothing but its objects."""
-    return abs(resized.growth) * n_pages >= abs(faults) * max(resized.before.bytes, resized.after.bytes)
+def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: int) -> bool:
+    """Return whether a type can cause a change of so many faults.
+
+    A single object may be larger than all that is touched of it. Otherwise, all pages may contain nothing but objects.
+    """
+    growth, n_bytes = abs(resized.growth), max(resized.before.bytes, resized.after.bytes)
+    return abs(faults) * page_size < growth + page_size or abs(faults) * n_bytes <= growth * n_pages
 
 
 def _list_resized_types(before: Profile, after: Profile) -> list[_ResizedType]:

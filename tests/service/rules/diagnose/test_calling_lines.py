@@ -113,7 +113,7 @@ def test_of_the_changed_lines_the_one_that_lost_most_is_named_if_the_program_fau
     place = difference.changed_place
     assert place is not None
     assert (place.place, place.faults, place.is_caller) == ("plan at src/plan.c:7", -800, True)
-    assert describe_changed_place(place, place.place).endswith(
+    assert describe_changed_place(place, place.place, place.faults).endswith(
         "plan.c:7 lost the most faults, in the code that it calls: −800."
     )
     rewritten = explain(before | {(MAIN, PLAN): 400}, after, plan=(6, 8)).changed_place
@@ -129,7 +129,7 @@ def test_a_changed_line_against_the_direction_is_named_if_there_is_none_in_it() 
     place = difference.changed_place
     assert place is not None
     assert (place.place, place.faults) == ("read_all at src/file.c:40", 60)
-    assert describe_changed_place(place, place.place).endswith("file.c:40 gained the most faults: +60.")
+    assert describe_changed_place(place, place.place, place.faults).endswith("file.c:40 gained the most faults: +60.")
     assert not difference.is_indirect, "a changed line takes part, if in the other direction"
 
 
@@ -162,6 +162,22 @@ def test_a_single_changed_line_has_no_opposite(faults: int) -> None:
     assert difference.opposite_place is None
 
 
+def test_a_changed_line_that_only_took_faults_over_within_its_function_is_no_cause() -> None:
+    first, second = (GROW.model_copy(update={"line": line}) for line in (30, 31))
+    before = {(MAIN, first): 400, (MAIN, second): 100, (MAIN, READ): 100}
+    after = {(MAIN, first): 110, (MAIN, second): 400, (MAIN, READ): 200}
+    place = explain(before, after, table=(31, 31)).changed_place
+    assert place is None or place.faults < 100
+    assert (
+        describe_changed_place(_make_place(9), "f", 159)
+        == "Of the changed lines, f gained the most faults: +9 of +159."
+    )
+
+
+def _make_place(faults: int) -> ChangedPlace:
+    return ChangedPlace(place="f", source_file="src/f.c", source_line=1, faults=faults)
+
+
 def test_a_removed_line_that_explains_more_comes_before_a_changed_one() -> None:
     before, after = {(MAIN, GROW): 100, (MAIN, READ): 50}, {(MAIN, GROW): 60}
     named = explain(before, after, table=(12, 12)).changed_place
@@ -171,7 +187,9 @@ def test_a_removed_line_that_explains_more_comes_before_a_changed_one() -> None:
     place = removed.changed_place
     assert place is not None
     assert (place.place, place.faults, place.is_removed) == ("read_all at src/file.c:40 (before)", -50, True)
-    assert describe_changed_place(place, "f") == "The change removed or rewrote f, which had 50 faults more."
+    assert (
+        describe_changed_place(place, "f", place.faults) == "The change removed or rewrote f, which had 50 faults more."
+    )
     elsewhere = explain(before, after, removed_lines={"src/file.c": ((3, 4),)}, table=(12, 12), file=(3, 3))
     assert elsewhere.changed_place == named
 
@@ -182,7 +200,7 @@ def test_the_removed_line_that_called_what_faulted_is_named() -> None:
     place = explain(before, after, removed_lines=removed_lines, memory=(8, 8)).changed_place
     assert place is not None
     assert (place.is_removed, place.is_caller, place.faults) == (True, True, -100)
-    assert describe_changed_place(place, "f").endswith("f, which called code that had 100 faults more.")
+    assert describe_changed_place(place, "f", place.faults).endswith("f, which called code that had 100 faults more.")
     again = explain(after, before, removed_lines=removed_lines, memory=(8, 8)).changed_place
     assert again is None or not again.is_removed, "what was removed cannot fault more"
 
@@ -234,7 +252,7 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(
     assert (place is not None) is is_named
     if place:
         assert (place.place, place.gives_back) == ("purge at src/arena.c:20", True)
-        assert describe_changed_place(place, place.place) == (
+        assert describe_changed_place(place, place.place, place.faults) == (
             "Of the changed lines, purge at src/arena.c:20 calls the code that gives back or write-protects this "
             "memory."
         )

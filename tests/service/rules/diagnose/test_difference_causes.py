@@ -566,6 +566,10 @@ def test_who_requests_the_memory_that_others_touch_is_named_and_is_the_changed_l
 
     sentence = explain(made(10), made(2_000)).parts[0].sentence
     assert sentence.endswith("(requested by open_log at src/log.c:17)")
+    # What extended the heap last has not requested all that is on its pages.
+    heap = (*frames[:-1], Frame(function="brk", module="[kernel]"))
+    of_heap = [made(n).model_copy(update={"frames": heap}) for n in (10, 2_000)]
+    assert "requested" not in explain(*of_heap).parts[0].sentence
     own = [index for index, frame in enumerate(FRAMES) if frame == GROW]
     assert "requested" not in explain(made(10, *own), made(2_000, *own)).parts[0].sentence
     request = DiagnosisRequest(profile=made(2_000), before=made(10), changed_lines={"src/log.c": ((17, 17),)})

@@ -103,6 +103,9 @@ def test_a_type_that_could_not_explain_so_many_faults_in_all_of_the_memory_is_no
     types = [layout("state", 1_000, ("a", 1_000))], [layout("state", 1_008, ("a", 1_000), ("b", 8))]
     assert explain(*types, faults=(10_000, 10_070)).resized_types
     assert not explain(*types, faults=(10_000, 10_100)).resized_types
+    large = [layout("index", 9 << 20, ("a", 9 << 20))], [layout("index", (9 << 20) + 6_000, ("a", (9 << 20) + 6_000))]
+    assert explain(*large, faults=(500, 502)).resized_types, "one object alone has two pages more"
+    assert not explain(*large, faults=(500, 504)).resized_types
 
 
 def test_types_say_nothing_about_pages_of_files() -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.profile import Census, Frame, Memory, Profile, StackKind, Touch
+from runner.contract.profile import Call, Census, Frame, Memory, Profile, StackKind, Touch
 from tests.service.profiles import stacks
 from tests.service.rules.diagnose.test_difference_causes import FRAMES, GROW, explain, profiled
 
 POPULATE = Frame(function="populate_vma_page_range", module="[kernel.kallsyms]")
 
 
-def made(*, forks: int = 0, threads: int = 0, populated_bytes: int = 0) -> Profile:
+def made(*, forks: int = 0, threads: int = 0, populated_bytes: int = 0, **calls: int) -> Profile:
     profile = profiled((Memory.HEAP, Touch.FIRST, "", GROW, 100))
     assert profile.anatomy is not None
     anatomy = profile.anatomy.model_copy(update={"forks": forks, "threads": threads})
-    census = Census(source="tracepoints", calls={}, populated_bytes=populated_bytes)
+    counts = {name: Call(calls=n, bytes=0) for name, n in calls.items()}
+    census = Census(source="tracepoints", calls=counts, populated_bytes=populated_bytes)
     on_cpu = stacks(StackKind.ON_CPU, {(0, 3): 100}, samples=100, call_graph="dwarf")
     update = {"anatomy": anatomy, "census": census, "frames": (*FRAMES, POPULATE), "on_cpu": on_cpu}
     return profile.model_copy(update=update)
@@ -41,6 +42,26 @@ def test_memory_that_is_populated_without_faults_is_said_with_its_line() -> None
 )
 def test_more_processes_or_threads_are_said(before: Profile, after: Profile, sentence: str) -> None:
     assert explain(before, after).remarks == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "remarks"),
+    [
+        ({"madvise": 900}, {}, ("The program calls madvise 0 times (900 before).",)),
+        (
+            {"brk": 20},
+            {"brk": 90, "munmap": 30},
+            ("The program calls brk 90 times (20 before) and munmap 30 times (0 before).",),
+        ),
+        ({"brk": 60, "mmap": 3}, {"brk": 90, "mmap": 9}, ()),
+        ({}, {"read": 500}, ()),
+    ],
+    ids=["no-longer", "two", "hardly", "of-no-memory"],
+)
+def test_calls_that_are_made_much_more_or_less_often_are_said(
+    before: dict[str, int], after: dict[str, int], remarks: tuple[str, ...]
+) -> None:
+    assert explain(made(**before), made(**after)).remarks == remarks
 
 
 def test_a_few_threads_more_of_a_runtime_are_not_worth_a_sentence() -> None:
