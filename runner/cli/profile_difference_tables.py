@@ -97,9 +97,12 @@ def _describe_share(part: DifferencePart) -> str:
     n_elsewhere = part.faults - part.place_faults
     if not part.place_faults or not n_elsewhere:
         return ""
+    second = f", {format_signed_number(part.second_faults)} in {part.second_place}" if part.second_place else ""
     if n_elsewhere * part.faults < 0:
-        return f", {format_signed_number(part.place_faults)} there and {format_signed_number(n_elsewhere)} elsewhere"
-    return f", {format_signed_number(part.place_faults)} of them there"
+        n_elsewhere -= part.second_faults
+        elsewhere = f"{format_signed_number(n_elsewhere)} elsewhere"
+        return f", {format_signed_number(part.place_faults)} there{second} and {elsewhere}"
+    return f", {format_signed_number(part.place_faults)} of them there{second}"
 
 
 def show_difference(before: Profile, after: Profile) -> None:

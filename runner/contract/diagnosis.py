@@ -157,6 +157,11 @@ class DifferencePart(Strict):
     """The number of that line; 0 if unknown."""
     place_faults: int = 0
     """The change of that line's faults with this cause."""
+    second_place: Line = ""
+    """The line of another function whose faults of this cause changed next most in the same direction; empty if it has
+    too small a part."""
+    second_faults: int = 0
+    """The change of that line's faults with this cause."""
     caller: Line = ""
     """The line that called it, if it is in a function that allocates memory for others; empty if unknown."""
     sentence: Line

@@ -47,6 +47,8 @@ _MOVED = "is laid out differently"
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
+_MIN_SECOND_SHARE, _MIN_SECOND_FAULTS = 0.1, 16
+"""A second line is named if it has at least this share of a cause, and this many faults."""
 _MIN_REQUESTED_FAULTS = 16
 """The line that requests memory is named only for at least this many faults: any line may have requested a few more
 pages of the heap."""
@@ -102,6 +104,7 @@ def build_part(
         sentence = f"{sentence}, because it {_MOVED}"
     else:
         place, sentence = _describe_other_part(group, place, sides, facts, changed_lines)
+    second_line = _find_second_line(place, _pair_net_lines(group, sides, net_growth_of_function), after - before)
     caller = None
     if place and change and facts.before:
         caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
@@ -116,11 +119,39 @@ def build_part(
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
         place_faults=_sum_line(place, pair_lines(group, sides)) if place else 0,
+        second_place=format_place(_keep_line(second_line[0], changed_lines)) if second_line else "",
+        second_faults=second_line[1] if second_line else 0,
         caller=format_place(caller) if caller else "",
         sentence=sentence,
         is_moved=sentence.endswith(_MOVED),
         seconds=_compute_seconds(after - before, facts),
     )
+
+
+def _pair_net_lines(
+    group: Group, sides: list[Side], net_growth_of_function: Counter[FunctionKey]
+) -> list[tuple[FunctionLine, int]]:
+    """Return the lines with faults of a cause, with their growth, without what moved within their functions."""
+    return [
+        (place, limit_to_net(change.growth, net_growth_of_function[place.function_key]))
+        for place, change in pair_lines(group, sides)
+    ]
+
+
+def _find_second_line(
+    place: FunctionLine | None, growths: Iterable[tuple[FunctionLine, int]], growth: int
+) -> tuple[FunctionLine, int] | None:
+    """Return the line of another function that has the next largest part in a cause, with its growth; None if small."""
+    if place is None:
+        return None
+    others = [
+        (other, own_growth)
+        for other, own_growth in growths
+        if other.function_key != place.function_key
+        and own_growth * growth > 0
+        and abs(own_growth) >= max(_MIN_SECOND_FAULTS, _MIN_SECOND_SHARE * abs(growth))
+    ]
+    return max(others, key=lambda row: (abs(row[1]), row[0]), default=None)
 
 
 def _describe_image_part(

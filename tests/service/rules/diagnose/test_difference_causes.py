@@ -716,3 +716,12 @@ def test_three_executions_of_each_commit_show_whether_the_commits_are_apart(
 
     remarks = explain(made(*counts_before), made(*counts_after)).remarks
     assert any("can be chance" in remark for remark in remarks) is is_chance
+
+
+@pytest.mark.parametrize(("n_others", "named"), [(300, "read_all at src/file.c:40"), (20, "")])
+def test_the_line_of_another_function_with_a_large_part_of_a_cause_is_named_too(n_others: int, named: str) -> None:
+    before = profiled((Memory.HEAP, Touch.FIRST, "", GROW, 2_000), (Memory.HEAP, Touch.FIRST, "", READ, 500))
+    after = profiled((Memory.HEAP, Touch.FIRST, "", GROW, 1_000), (Memory.HEAP, Touch.FIRST, "", READ, 500 - n_others))
+    (part,) = explain(before, after).parts
+    assert (part.place, part.place_faults) == ("grow at src/table.c:12", -1_000)
+    assert (part.second_place, part.second_faults) == (named, -n_others if named else 0)
