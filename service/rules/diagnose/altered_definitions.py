@@ -362,7 +362,7 @@ def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool, is
         start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
         return f"{start} {_join_names([*map(_describe_file, others)])}."[:MAX_LINE_CHARACTERS]
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
-    sentence = _describe_definitions(_select_executed(request))
+    sentence = _describe_definitions(_rank_definitions(_select_executed(request), request))
     if sentence or is_related or not sources:
         return sentence
     names = [shorten_source_path(file.file) for file in sources]
@@ -376,13 +376,34 @@ def _join_names(names: Sequence[str]) -> str:
     return join_words([*names[:_MAX_NAMED_FILES], *others])
 
 
+def _rank_definitions(
+    definitions: Sequence[ChangedDefinition], request: DiagnosisRequest
+) -> Sequence[ChangedDefinition]:
+    """Return definitions with those first that are used where memory is requested or given back, on either side.
+
+    Of the others, functions come last: their lines would be seen on the stacks, what a macro or a type alters is not.
+    """
+    profiles = (request.profile, request.before) if request.before else (request.profile,)
+    managing = {
+        (frame.file, _get_own_name(frame.function))
+        for profile in profiles
+        for stacks in (profile.returned, profile.requested)
+        for stack in (stacks.stacks if stacks else ())
+        for frame in (profile.frames[index] for index in stack.frames)
+    }
+
+    def rank(definition: ChangedDefinition) -> tuple[bool, bool]:
+        manages_memory = any((use.file, use.function) in managing for use in definition.uses)
+        return not manages_memory, _is_function(definition)
+
+    return sorted(definitions, key=rank)
+
+
 def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
     """Return a sentence on which definitions a change alters; empty if there are none, or too many."""
     if not 0 < len(definitions) <= _MAX_COUNTED_DEFINITIONS:
         return ""
-    # Lines of a function would be seen on the stacks; what a macro or a type alters is not.
-    ranked = sorted(definitions, key=_is_function)
-    names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in ranked]
+    names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
     n_others = len(names) - _MAX_NAMED_FILES
     others = [format_count(n_others, "other definition")] if n_others > 0 else []
     return f"The change alters {join_words([*names[:_MAX_NAMED_FILES], *others])}."[:MAX_LINE_CHARACTERS]

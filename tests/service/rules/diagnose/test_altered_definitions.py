@@ -6,10 +6,11 @@ import pytest
 
 from runner.contract.diagnosis import ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
 from runner.contract.explanation_text import describe_altered_definition
-from runner.contract.profile import Frame, Memory, Profile, Touch
+from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from runner.contract.report import Reading
 from service.rules.diagnose.diagnosis import diagnose_profile
-from tests.service.rules.diagnose.test_difference_causes import GROW, MEMSET, READ, new, profiled
+from tests.service.profiles import stacks
+from tests.service.rules.diagnose.test_difference_causes import FRAMES, GROW, MEMSET, READ, new, profiled
 
 FILES = (ChangedFile(file="src/limits.h", bytes_before=10, bytes_after=11),)
 RUN = ChangedFile(file="src/run.c", bytes_before=90, bytes_after=99)
@@ -279,6 +280,18 @@ def test_of_many_definitions_the_first_are_named_and_the_others_counted_macros_b
     )
     many = [define(f"LIMIT_{n}") for n in range(40)]
     assert "LIMIT_0" not in explain(profiled(new(100)), profiled(new(900)), *many).other_change
+
+
+def test_a_definition_on_the_way_to_a_call_that_gives_memory_back_comes_first() -> None:
+    frames = (*FRAMES, Frame(function="purge", module="prog", file="src/os.c", line=9), Frame(function="madvise"))
+    returned = stacks(StackKind.RETURNED, {(len(FRAMES), len(FRAMES) + 1): 90}, samples=90, call_graph="dwarf")
+    before = profiled(new(100)).model_copy(update={"frames": frames, "returned": returned})
+    purge = define("purge", ("src/os.c", 7, "purge"), file="src/os.c", line=7)
+    limit = define("LIMIT", ("src/os.c", 8, "purge_all"))
+    frames_after = (*FRAMES, frames[-2], Frame(function="purge_all", module="prog", file="src/os.c", line=8))
+    after = profiled(new(90)).model_copy(update={"frames": frames_after})
+    difference = explain(before, after, limit, purge, files=(*FILES, RUN))
+    assert difference.other_change == "The change alters purge (src/os.c:7) and LIMIT (src/limits.h:7)."
 
 
 def test_where_code_has_only_moved_no_definition_is_to_blame() -> None:
