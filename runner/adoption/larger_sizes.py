@@ -11,7 +11,12 @@ from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
 
 _COMMAND_WITH_SIZES = re.compile(r"\S+(?: --?[A-Za-z][\w-]*(?:=\d+)?| \d+)+")
-_SIZE = re.compile(r"(?<=[ =])\d+(?![^ ])")
+_NUMBER = re.compile(r"(?<=[ =])\d+(?![^ ])")
+_NO_SIZE_OPTION = re.compile(
+    r" --?(?:[@djpPstTv]|[\w-]*threads?|jobs|(?:n|num)?[-_]?procs?|[\w-]*process(?:es)?|workers|seed|port|level|"
+    r"verbos\w*|device|gpu)[ =]$"
+)
+"""An option whose number is none of a size, but of threads, for example, which would make the count vary."""
 _MAX_EXPONENT = 32
 """A smaller number may be an exponent, as that of ``-g 10`` for 1,024 nodes, so it is increased little by little."""
 _MIN_RATIO = 1.2
@@ -31,9 +36,9 @@ def increase_sizes(tried_command: TriedCommand, try_command: Callable[[RunPropos
         Returns the result of a command.
     """
     best_result = tried_command
-    n_sizes = len(_SIZE.findall(tried_command.run.command)) if _has_only_sizes(tried_command.run) else 0
+    places = _list_size_places(tried_command.run.command) if _has_only_sizes(tried_command.run) else []
     for increase in (_add_two, _double):
-        for place in range(n_sizes):
+        for place in places:
             while _may_take_more(best_result):
                 command = _replace_size(best_result.run.command, place, increase)
                 if not command:
@@ -48,6 +53,12 @@ def increase_sizes(tried_command: TriedCommand, try_command: Callable[[RunPropos
 def _has_only_sizes(run: RunProposal) -> bool:
     """Return whether the arguments of a command are only options and numbers, and nothing else gives it work."""
     return not (run.file or run.is_test or run.is_server) and bool(_COMMAND_WITH_SIZES.fullmatch(run.command))
+
+
+def _list_size_places(command: str) -> list[int]:
+    """Return which of the numbers in a command are sizes, counted from 0."""
+    matches = enumerate(_NUMBER.finditer(command))
+    return [place for place, match in matches if not _NO_SIZE_OPTION.search(command[: match.start()])]
 
 
 def _may_take_more(result: TriedCommand) -> bool:
@@ -67,8 +78,8 @@ def _takes_more(larger_result: TriedCommand, result: TriedCommand) -> bool:
 
 
 def _replace_size(command: str, place: int, increase: Callable[[int], int]) -> str:
-    """Return a command with the size at a place increased, counted from 0; empty if it is not increased so."""
-    match = list(_SIZE.finditer(command))[place]
+    """Return a command with one of its numbers increased; empty if it is not increased so."""
+    match = list(_NUMBER.finditer(command))[place]
     size = increase(int(match[0]))
     return f"{command[: match.start()]}{size}{command[match.end() :]}" if size else ""
 

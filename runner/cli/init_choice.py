@@ -580,7 +580,7 @@ def _may_run_more_work(
         # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
-    if built_proposal.is_reduced and (other_proposal.is_reduced or other_proposal.system == built_proposal.system):
+    if other_proposal.is_reduced and built_proposal.is_reduced:
         # The project is not built as a whole: other parts of it may do the work that this one does not.
         return True
     if any(result.did_work and not result.takes_only_start for result in tried_commands):

@@ -37,9 +37,8 @@ _USUAL_CXX_STANDARD = 17
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose variants: with benchmarks, with the project's defaults, without extras, and with more programs.
 
-    If the project has options for both, benchmarks without tests come first, because they are built sooner. The last
-    two variants are for libraries, which often build no program by default. The first of them leaves out the tests, for
-    which many builds download a framework. Equal variants are proposed once.
+    The last two variants are for libraries, which often build no program by default. The first of them leaves out the
+    tests, for which many builds download a framework. Equal variants are proposed once.
     """
     file = sources.find_nearest_file("CMakeLists.txt")
     if file is None:
@@ -55,10 +54,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     options_without_extras = ["-DBUILD_TESTING=OFF", *extras]
     options_without_tests = ["-DBUILD_TESTING=OFF", *tests, *untested_programs]
     all_programs = ["-DBUILD_TESTING=ON", *programs]
-    # Benchmarks are enough if they work. The tests often take most of the time of a build.
-    benchmarks_alone = [options_without_tests] if benchmarks and tests else []
     variants = [
-        *benchmarks_alone,
         benchmarks,
         [],
         options_without_extras,
@@ -66,16 +62,15 @@ def propose(sources: Sources) -> list[BuildProposal]:
         all_programs,
     ]
     distinct_variants = [options for number, options in enumerate(variants) if options not in variants[:number]]
-    # These build most. Without benchmarks alone, one variant leaves out only the tests.
-    whole_variants = [benchmarks, *([all_programs] if programs else [])]
-    whole_variants += [] if benchmarks_alone else [options_without_tests]
+    enlarged_variants = [options_without_tests, *([all_programs] if programs else [])]
     builds = [
         replace(
             _propose_build(folder, sources.build_folder, options, text),
             builds_tests=options is all_programs and bool(programs),
-            is_reduced=not any(options is variant for variant in whole_variants),
+            # The first variant builds most, except for the variants with more programs.
+            is_reduced=number > 0 and not any(options is variant for variant in enlarged_variants),
         )
-        for options in distinct_variants
+        for number, options in enumerate(distinct_variants)
     ]
     return builds + _propose_separate_programs(sources, text)
 

@@ -21,6 +21,11 @@ def make_program(count_faults: Callable[[list[int]], int]) -> Callable[[RunPropo
     [
         ("./bfs -g 10 -n 1", lambda sizes: 300 + 2 ** (sizes[0] - 3), "./bfs -g 16 -n 1"),
         ("./solve -r 3 --nx 50", lambda sizes: 100 + sizes[1], "./solve -r 3 --nx 6400"),
+        (
+            "./md -t 2 --seed 3 --nx 50",
+            lambda sizes: 10 * sizes[0] * sizes[2] + sizes[1],
+            "./md -t 2 --seed 3 --nx 400",
+        ),
         ("./pi -n 1000", lambda sizes: 90, "./pi -n 1000"),
         ("./x", lambda sizes: 90, "./x"),
         ("./x -f t/7", lambda sizes: 90 + sum(sizes), "./x -f t/7"),

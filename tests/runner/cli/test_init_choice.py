@@ -815,9 +815,6 @@ def test_another_part_of_a_project_is_built_if_the_first_one_only_starts() -> No
     results = [TriedCommand(run, (113, 113), cpu_seconds=0.006, own_bytes="same") for run in (alone, ignoring)]
     assert init_choice._may_run_more_work(parts[1], parts[0], results)
     assert not init_choice._may_run_more_work(parts[1], replace(parts[0], is_reduced=False), results)
-    whole = replace(parts[1], is_reduced=False)
-    assert init_choice._may_run_more_work(whole, parts[0], results), "it also builds the tests"
-    assert not init_choice._may_run_more_work(replace(whole, system="CMake"), replace(parts[0]), results)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,12 @@ from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, 
 from tests.runner.adoption.listings import listing
 
 
-def test_cmake_switches_benchmarks_on_first_then_extras_off_and_at_last_all_programs_on() -> None:
+def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_on() -> None:
     text = 'project(s CXX)\noption(S_BUILD_TESTS "t" ON)\noption(S_BUILD_BENCHMARKS "b" OFF)\n'
     commands = [proposal.command for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
-    assert "-DBUILD_TESTING=OFF -DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=ON" in commands[0], "it takes the least time"
-    assert "RelWithDebInfo -DS_BUILD_BENCHMARKS=ON" in commands[1]
-    assert "BENCHMARKS" not in commands[2]
-    assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[3]
+    assert ["-DS_BUILD_BENCHMARKS=ON" in commands[0], "BENCHMARKS" in commands[1]] == [True, False]
+    assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[2]
+    assert "-DBUILD_TESTING=OFF -DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=ON" in commands[3]
     assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[4]
 
     tests = [proposal.builds_tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
@@ -26,10 +25,7 @@ def test_cmake_switches_benchmarks_on_first_then_extras_off_and_at_last_all_prog
     manual = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(INSTALL_MANPAGES "m" ON)\n'}))
     assert "-DINSTALL_MANPAGES=OFF" in manual[1].command
     reduced = [proposal.is_reduced for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
-    assert reduced == [True, False, True, True, False]
-    text = text.replace("S_BUILD_TESTS", "S_DOC")
-    without_tests = cmake.propose(listing({"CMakeLists.txt": text}))
-    assert [proposal.is_reduced for proposal in without_tests] == [False, True, True, False, False]
+    assert reduced == [False, True, True, False, False]
 
 
 def test_cmake_builds_examples_without_the_tests_which_download_a_framework() -> None:
