@@ -370,6 +370,24 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(
     watched.assert_quiet()
 
 
+def test_the_names_of_two_authors_are_read_in_full_in_the_list_of_events(tmp_path: Path, opened: Opener) -> None:
+    names = {3: "Katharina Lindqvist", 4: "Bartholomew Oyelaran"}
+    commits = [made.revision(number, author=names.get(number, "Ada")) for number in range(1, 6)]
+    body = {"revisions": [commit.model_dump(mode="json") for commit in commits]}
+    levels = {1: 100, 2: 100, 4: 150, 5: 150}
+    with application(tmp_path) as app, served(app) as address:
+        assert app.test_client().put("/api/v1/subjects/demo/revisions", json=body).status_code == 200
+        for number, level in levels.items():
+            Api(app.test_client()).send(*made.repeated(number, level, level, times=6, revision=commits[number - 1]))
+        page = opened(address, **MODES["desktop"]).open("/?since=all")
+        shown = page.locator(".next b")
+        assert set(shown.inner_text().split(" or ")) == set(names.values())
+        assert shown.evaluate("(names) => names.scrollWidth <= names.clientWidth || !names.clientWidth"), "cut off"
+        assert page.evaluate(
+            "document.querySelector('.next').scrollWidth <= document.querySelector('.next').clientWidth"
+        )
+
+
 COLOUR_BESIDE = """([x, y]) => {
   const canvas = document.querySelector("canvas");
   const scale = canvas.width / canvas.getBoundingClientRect().width;
