@@ -388,6 +388,16 @@ def test_the_names_of_two_authors_are_read_in_full_in_the_list_of_events(tmp_pat
         )
 
 
+def test_a_commit_to_compare_with_has_its_whole_title_where_there_is_room(tmp_path: Path, opened: Opener) -> None:
+    title = "Keep the buffers of a request that was answered until the next one, so that nothing is given back"
+    with application(tmp_path) as app, served(app) as address:
+        commits = (made.revision(number, title=title) for number in (1, 2, 3))
+        Api(app.test_client()).send(*(made.report(n, 100, revision=commit) for n, commit in enumerate(commits, 1)))
+        page = opened(address, **MODES["desktop"]).open("/compare")
+        (first, *_) = page.get_by_text(title, exact=True).all()
+        assert first.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
+
+
 COLOUR_BESIDE = """([x, y]) => {
   const canvas = document.querySelector("canvas");
   const scale = canvas.width / canvas.getBoundingClientRect().width;
