@@ -398,6 +398,22 @@ def test_a_commit_to_compare_with_has_its_whole_title_where_there_is_room(tmp_pa
         assert first.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
 
 
+def test_a_setting_beside_a_commit_with_a_long_title_is_read_on_the_page_of_the_case(
+    tmp_path: Path, opened: Opener
+) -> None:
+    title = "Keep the buffers of a request that was answered until the next one"
+    with application(tmp_path) as app, served(app) as address:
+        api = Api(app.test_client())
+        api.send(*made.proven(100, 100, 100))
+        after = made.repeated(4, 150, times=6, environment=made.JEMALLOC, revision=made.revision(4, title=title))
+        api.send(*after)
+        (case,) = api.client.get("/workloads.json").json
+        page = opened(address, **MODES["desktop"]).open(f"/cases/{case['key']}")
+        cell = page.locator("td.whole > div").first
+        assert cell.inner_text().endswith(f"{title}, or allocator")
+        assert cell.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
+
+
 COLOUR_BESIDE = """([x, y]) => {
   const canvas = document.querySelector("canvas");
   const scale = canvas.width / canvas.getBoundingClientRect().width;
