@@ -414,6 +414,22 @@ def test_a_setting_beside_a_commit_with_a_long_title_is_read_on_the_page_of_the_
         assert cell.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
 
 
+def test_a_change_in_two_lines_of_a_column_of_numbers_is_aligned_like_the_others(
+    tmp_path: Path, opened: Opener
+) -> None:
+    with application(tmp_path) as app, served(app) as address:
+        Api(app.test_client()).send(*made.proven(1_234_567, 7_654_321, 7_654_322))
+        (case,) = app.test_client().get("/workloads.json").json
+        page = opened(address, **MODES["desktop"]).open(f"/cases/{case['key']}")
+        in_two_lines = page.evaluate("""() => [...document.querySelectorAll("td.num .size")].map((size) => {
+          size.style.maxWidth = "10rem"; // narrower than its text
+          const [by, percent] = [...size.children].map((part) => part.getBoundingClientRect());
+          return [percent.top >= by.bottom - 4, Math.round(by.right - percent.right)];
+        })""")
+    assert [True, 0] in in_two_lines, "each line ends at the edge of the column"
+    assert all(distance == 0 for is_below, distance in in_two_lines if is_below)
+
+
 COLOUR_BESIDE = """([x, y]) => {
   const canvas = document.querySelector("canvas");
   const scale = canvas.width / canvas.getBoundingClientRect().width;
