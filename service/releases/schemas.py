@@ -43,7 +43,7 @@ class ReleaseChange(View):
     rest: Number
     """The part of the change that the drifts do not explain."""
     undecided: bool
-    """Whether the levels differ, but all drifts between them are only suspected, so further runs will decide."""
+    """Whether the levels differ, but most of the change rests on suspected drifts, so further runs will decide."""
 
 
 class ReleaseSide(View):

@@ -1,7 +1,8 @@
-"""Expresses a change relative to a level."""
+"""Expresses a change relative to a level, or relative to the drifts that make it up."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, isfinite
 
 from runner.contract.level import Number
@@ -46,3 +47,17 @@ def convert_to_percent_of_base(symmetric: float) -> float | None:
     From (b - a) / ((a + b) / 2) = s follows (b - a) / a = s / (1 - s / 2).
     """
     return None if symmetric >= _MAX_SYMMETRIC_PERCENT else 200 * symmetric / (200 - symmetric)
+
+
+def is_mostly_suspected(net_change: Number, certain: Sequence[Number], suspected: Sequence[Number]) -> bool:
+    """Return whether a change between two sides rests on drifts that further runs have to confirm.
+
+    It does if the certain drifts together explain less than half of it: a small certain drift does not make a large
+    suspected one certain.
+
+    Parameters
+    ----------
+    certain, suspected
+        The changes of the drifts between the sides, in the same unit; at least one.
+    """
+    return bool(suspected) and (not certain or 2 * abs(sum(certain)) < abs(net_change))

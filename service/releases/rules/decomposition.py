@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from service.releases.schemas import ReleaseChange, ReleasePart
-from service.rules.relative_change import compute_percent_change
+from service.rules.relative_change import compute_percent_change, is_mostly_suspected
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Cause, Drift, Number
 from service.text.cause_text import prefix_provisional
@@ -53,7 +53,8 @@ def decompose_change(
     before, after = levels
     net = after - before
     parts = [_build_part(drift, event) for drift, event in drifts]
-    are_all_suspected = all(part.certainty is Certainty.PROVISIONAL for part in parts)
+    certain = [part.change for part in parts if part.certainty is not Certainty.PROVISIONAL]
+    suspected = [part.change for part in parts if part.certainty is Certainty.PROVISIONAL]
     any_drift, _ = drifts[0]  # all drifts have the names of the series
     return ReleaseChange(
         series_id=any_drift.series_id,
@@ -68,7 +69,7 @@ def decompose_change(
         commits=[part for part in parts if not part.configuration],
         configuration=[part for part in parts if part.configuration],
         rest=net - sum(part.change for part in parts),
-        undecided=bool(net) and are_all_suspected,
+        undecided=bool(net) and is_mostly_suspected(net, certain, suspected),
     )
 
 

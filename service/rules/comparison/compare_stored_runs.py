@@ -29,7 +29,7 @@ from service.rules.comparison import comparison_verdict
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import MetricDecision, decide_count
 from service.rules.comparison.run_pairing import Pair, Runs
-from service.rules.relative_change import compute_percent_change
+from service.rules.relative_change import compute_percent_change, is_mostly_suspected
 from service.schemas.history import Number
 from service.text.cause_text import name_candidates
 from service.text.numbers import format_difference
@@ -93,6 +93,7 @@ class DriftSummary(NamedTuple):
     """The first commit on the new level."""
     environment_before: str
     environment_after: str
+    change: Number
     description: str
     in_doubt: bool = False
     """Whether a rerun has to confirm it."""
@@ -160,7 +161,13 @@ def summarise_drift(
     )
     environments = drift["environment_before"], drift["environment_after"]
     return DriftSummary(
-        position, drift["revision"], *environments, description, in_doubt=is_in_doubt, stand_ins=stand_ins
+        position,
+        drift["revision"],
+        *environments,
+        drift["change"],
+        description,
+        in_doubt=is_in_doubt,
+        stand_ins=stand_ins,
     )
 
 
@@ -323,4 +330,11 @@ def _decide_metric_by_trend(
     if base.level == head.level:
         reason = "Nevertheless, both sides have the same level." if len(drifts_between) == 1 else "They cancel out."
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} {reason}")
+    certain, suspected = (
+        [drift.change for drift in drifts_between if drift.in_doubt is in_doubt] for in_doubt in (False, True)
+    )
+    net_change = 0 if base.level is None or head.level is None else head.level - base.level
+    if is_mostly_suspected(net_change, certain, suspected):
+        doubt = "The certain ones explain less than half of the difference, so further runs have to confirm the others."
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} {doubt}")
     return MetricDecision(Verdict.CHANGED, "trend", sentence)

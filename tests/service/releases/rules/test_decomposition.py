@@ -49,9 +49,10 @@ def test_a_part_names_the_settings_that_changed_together_with_the_commit() -> No
 
 
 @pytest.mark.parametrize(
-    ("levels", "certain", "undecided"), [((100, 110), [False], True), ((100, 110), [True, False], False)]
+    ("levels", "certain", "undecided"),
+    [((100, 110), [False], True), ((100, 110), [True, False], False), ((100, 140), [True, False, False], True)],
 )
-def test_a_change_is_undecided_while_all_its_drifts_are_suspected(
+def test_a_change_is_undecided_while_most_of_it_is_suspected(
     levels: tuple[int, int], certain: list[bool], undecided: bool
 ) -> None:
     drifts = [make_drift(number, 100, 105) for number in range(len(certain))]

@@ -143,6 +143,9 @@ def test_a_drift_in_doubt_is_no_fact() -> None:
     verdict = judged((100,), (110,), drift(3)._replace(in_doubt=True))
     assert (verdict.verdict, verdict.rule) == (Verdict.NEEDS_MORE_RUNS, "trend")
     assert judged((100,), (120,), drift(2)._replace(in_doubt=True), drift(4)).verdict is Verdict.CHANGED
+    mostly = judged((100,), (60,), drift(2), drift(4, change=-50)._replace(in_doubt=True))
+    assert mostly.verdict is Verdict.NEEDS_MORE_RUNS
+    assert "The certain ones explain less than half of the difference" in mostly.sentence
 
 
 def test_from_zero_to_anything_has_no_percent() -> None:

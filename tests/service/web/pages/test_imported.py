@@ -9,6 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract import Environment
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import read
@@ -47,6 +49,24 @@ def test_an_event_of_several_known_commits_says_how_to_find_the_one(tmp_path: Pa
         text = read(client, f"/events/{event['id']}")
     assert "measure some of the candidates with the same tool, and import the results" in text
     assert "--repo" not in text
+
+
+def test_an_event_of_a_commit_or_the_configuration_says_how_to_tell_them_apart(tmp_path: Path) -> None:
+    """It has no table of orders that nobody executes."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        old, new = (Environment(settings={"allocator": name, "import.format": "csv"}) for name in ("glibc", "jemalloc"))
+        before, after = (
+            reports.proven(100, 100, 100, environment=old),
+            reports.repeated(4, 150, times=6, environment=new),
+        )
+        Api(client).send(*before, *after)
+        (event,) = client.get("/api/v1/events").json["items"]
+        assert event["cause"] == "both"
+        text = read(client, f"/events/{event['id']}")
+    assert "measure the commit before it in the new configuration, and import the result" in text
+    assert "not measured" not in text
+    assert "Commit or configuration?" not in text
 
 
 def test_a_drift_in_doubt_waits_for_no_run_of_a_host(client: FlaskClient) -> None:

@@ -370,6 +370,66 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(
     watched.assert_quiet()
 
 
+def test_the_names_of_two_authors_are_read_in_full_in_the_list_of_events(tmp_path: Path, opened: Opener) -> None:
+    names = {3: "Katharina Lindqvist", 4: "Bartholomew Oyelaran"}
+    commits = [made.revision(number, author=names.get(number, "Ada")) for number in range(1, 6)]
+    body = {"revisions": [commit.model_dump(mode="json") for commit in commits]}
+    levels = {1: 100, 2: 100, 4: 150, 5: 150}
+    with application(tmp_path) as app, served(app) as address:
+        assert app.test_client().put("/api/v1/subjects/demo/revisions", json=body).status_code == 200
+        for number, level in levels.items():
+            Api(app.test_client()).send(*made.repeated(number, level, level, times=6, revision=commits[number - 1]))
+        page = opened(address, **MODES["desktop"]).open("/?since=all")
+        shown = page.locator(".next b")
+        assert set(shown.inner_text().split(" or ")) == set(names.values())
+        assert shown.evaluate("(names) => names.scrollWidth <= names.clientWidth || !names.clientWidth"), "cut off"
+        assert page.evaluate(
+            "document.querySelector('.next').scrollWidth <= document.querySelector('.next').clientWidth"
+        )
+
+
+def test_a_commit_to_compare_with_has_its_whole_title_where_there_is_room(tmp_path: Path, opened: Opener) -> None:
+    title = "Keep the buffers of a request that was answered until the next one, so that nothing is given back"
+    with application(tmp_path) as app, served(app) as address:
+        commits = (made.revision(number, title=title) for number in (1, 2, 3))
+        Api(app.test_client()).send(*(made.report(n, 100, revision=commit) for n, commit in enumerate(commits, 1)))
+        page = opened(address, **MODES["desktop"]).open("/compare")
+        (first, *_) = page.get_by_text(title, exact=True).all()
+        assert first.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
+
+
+def test_a_setting_beside_a_commit_with_a_long_title_is_read_on_the_page_of_the_case(
+    tmp_path: Path, opened: Opener
+) -> None:
+    title = "Keep the buffers of a request that was answered until the next one"
+    with application(tmp_path) as app, served(app) as address:
+        api = Api(app.test_client())
+        api.send(*made.proven(100, 100, 100))
+        after = made.repeated(4, 150, times=6, environment=made.JEMALLOC, revision=made.revision(4, title=title))
+        api.send(*after)
+        (case,) = api.client.get("/workloads.json").json
+        page = opened(address, **MODES["desktop"]).open(f"/cases/{case['key']}")
+        cell = page.locator("td.whole > div").first
+        assert cell.inner_text().endswith(f"{title}, or allocator")
+        assert cell.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
+
+
+def test_a_change_in_two_lines_of_a_column_of_numbers_is_aligned_like_the_others(
+    tmp_path: Path, opened: Opener
+) -> None:
+    with application(tmp_path) as app, served(app) as address:
+        Api(app.test_client()).send(*made.proven(1_234_567, 7_654_321, 7_654_322))
+        (case,) = app.test_client().get("/workloads.json").json
+        page = opened(address, **MODES["desktop"]).open(f"/cases/{case['key']}")
+        in_two_lines = page.evaluate("""() => [...document.querySelectorAll("td.num .size")].map((size) => {
+          size.style.maxWidth = "10rem"; // narrower than its text
+          const [by, percent] = [...size.children].map((part) => part.getBoundingClientRect());
+          return [percent.top >= by.bottom - 4, Math.round(by.right - percent.right)];
+        })""")
+    assert [True, 0] in in_two_lines, "each line ends at the edge of the column"
+    assert all(distance == 0 for is_below, distance in in_two_lines if is_below)
+
+
 COLOUR_BESIDE = """([x, y]) => {
   const canvas = document.querySelector("canvas");
   const scale = canvas.width / canvas.getBoundingClientRect().width;

@@ -219,6 +219,17 @@ def test_a_filter_by_host_names_the_cause_as_narrowly_as_any_host_knows_it(
         assert f"commit {in_words}" in read(client, "/events?host=second")
 
 
+def test_no_percentage_of_a_headline_is_broken_into_two_lines(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 150), *reports.proven(100, 130, case=reports.OTHER_CASE))
+        (event,) = listed(client)
+        for source in (page(client, "/?since=all"), page(client, f"/events/{event['id']}")):
+            visible = re.sub(r"<title>[^<]*|<[^>]*>", "", source.partition("<main")[2])
+            assert "+50\u202f%" in visible
+            assert " %)" not in visible
+
+
 def test_a_list_of_what_became_worse_begins_with_the_largest_regression(tmp_path: Path) -> None:
     """Whatever became better at the same commit."""
     with application(tmp_path) as app:

@@ -88,7 +88,7 @@ def test_a_single_sample_is_not_called_all_the_same(tmp_path: Path) -> None:
         client, run = app.test_client(), reports.report(1, 100)
         Api(client).send(run)
         for text in (read(client, "/series/1"), read(client, f"/runs/{run.run_id}")):
-            assert "100 faults one sample 1" in text
+            assert "100 faults 1 sample 1" in text
             assert "all the same" not in text
 
 
