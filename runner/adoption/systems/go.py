@@ -96,13 +96,26 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         build_proposal = BuildProposal("Go", build, ("go",), environment, min_versions=min_versions)
         return [build_proposal] if chosen_folders else []
 
-    development_programs = [folder for folder in programs if _helps_development(str(module_path / folder))]
+    paths = _list_module_paths(sources)
+    own_imports = {
+        folder: _imports_own_packages(
+            [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder], paths
+        )
+        for folder in programs
+    }
+    # Of several programs, one that uses other modules alone is there for comparison.
+    foreign_programs = {
+        folder for folder, is_own in own_imports.items() if is_own is False and True in own_imports.values()
+    }
+    development_programs = [
+        folder for folder in programs if folder in foreign_programs or _helps_development(str(module_path / folder))
+    ]
     proposals = propose_programs(folder for folder in programs if folder not in development_programs)
     if benchmarks:
         folder = _choose_main_package(benchmarks)
         build = build_shell_command(*enter_steps, f"go test -c -o {output}/benchmarks ./{folder}")
         texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder]
-        pattern = select_own_benchmarks(texts, _list_module_paths(sources))
+        pattern = select_own_benchmarks(texts, paths)
         # A single round is for benchmarks whose usual number of rounds takes too long.
         runs = tuple(
             _propose_benchmarks(str(module_path / folder), f"{target}/benchmarks", pattern, rounds)
@@ -117,6 +130,21 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         run = _run_in_package(str(module_path / folder), f"{target}/tests", _TEST_OPTIONS, is_test=True)
         proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), min_versions=min_versions))
     return proposals + propose_programs(development_programs)
+
+
+def _imports_own_packages(texts: Iterable[str], modules: Sequence[str]) -> bool | None:
+    """Return whether a program imports packages of its project; None if it imports no module at all.
+
+    Parameters
+    ----------
+    texts
+        The contents of its files.
+    modules
+        The import paths of the project's modules.
+    """
+    imported_paths = {path for text in texts for path in _MODULE_IMPORT.findall(text)}
+    is_own = any(f"{path}/".startswith(f"{module}/") for path in imported_paths for module in modules)
+    return is_own if imported_paths else None
 
 
 def _helps_development(folder: str) -> bool:

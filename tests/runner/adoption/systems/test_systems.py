@@ -380,6 +380,18 @@ def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     assert proposal.command == "go build -o bin/ ./. ./cmd/tool ./cmd/web"
 
 
+def test_a_go_program_that_compares_another_library_is_not_measured_first() -> None:
+    own, other = (
+        f'package main\n\nimport (\n\t"fmt"\n\t"{path}"\n)\n\nfunc main() {{}}\n'
+        for path in ("a.org/fa/cmd", "b.org/biology/io")
+    )
+    files = {"go.mod": "module a.org/fa\n", "cmd/x.go": "package cmd\n", "fa/main.go": own, "benchmark/b.go": other}
+    first, last = go.propose(listing(files))
+    assert (first.command, last.command) == ("go build -o bin/ ./fa", "go build -o bin/ ./benchmark")
+    del files["fa/main.go"]
+    assert [build.command for build in go.propose(listing(files))] == ["go build -o bin/ ./benchmark"]
+
+
 def test_go_programs_that_generate_code_or_are_examples_come_after_the_benchmarks() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {
