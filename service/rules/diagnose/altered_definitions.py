@@ -58,6 +58,12 @@ _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most this many files or definitions are named; others are counted."""
 _ONLY_MOVED = "Only addresses changed, as after any change of a program: this needs no other cause."
+_ONLY_OTHER_LINES = (
+    "About the same pages are touched, but other lines reach them first, as after many changes of a program: this "
+    "needs no other cause."
+)
+_MIN_CALLED_FAULTS = 16
+"""A line that only calls what faults explains no smaller difference: nearly each line of a program calls something."""
 _MAX_COUNTED_DEFINITIONS = 12
 """If there are more definitions, none is named, because it would be chosen at random."""
 
@@ -148,7 +154,7 @@ def find_altered_definition(
     if not definitions or not growth:
         return None, 0
     sign = -1 if growth < 0 else 1
-    linked_uses = _list_linked_uses(definitions, _measure_growths(profiles, sign), sign * n_given_back)
+    linked_uses = _list_linked_uses(definitions, _measure_growths(profiles, sign), abs(growth), sign * n_given_back)
     largest_growth = max((linked.link.growth for linked in linked_uses), default=0)
     least_growth = max(1, _MIN_SHARE * abs(growth), _MIN_INNER_SHARE * largest_growth)
     large_uses = [linked for linked in linked_uses if linked.link.growth >= least_growth]
@@ -188,11 +194,16 @@ def _list_keys(place: FunctionLine) -> tuple[_Key, _Key]:
 
 
 def _list_linked_uses(
-    definitions: Sequence[ChangedDefinition], growths: _Growths, n_given_back: int
+    definitions: Sequence[ChangedDefinition], growths: _Growths, growth: int, n_given_back: int
 ) -> list[_LinkedUse]:
     """Return the uses of definitions, each once for each link to the difference.
 
     A use that sets when memory is given back is linked to the faults on pages that had been given back.
+
+    Parameters
+    ----------
+    growth
+        The whole difference in faults, as a positive number.
     """
     linked_uses = []
     for definition in definitions:
@@ -200,6 +211,8 @@ def _list_linked_uses(
             # A function may call what faults, but of several altered functions, the outer ones call everything.
             may_call = len(definitions) == 1 and _is_own_use(definition, use)
             links = [*_list_links(use, growths, any_line_may_call=may_call)]
+            if growth < _MIN_CALLED_FAULTS:
+                links = [link for link in links if link.strength is not _Strength.CALLS]
             if _SETS_POLICY.intersection(use.calls):
                 links.append(_Link(_Strength.POLICY, 0, n_given_back))
             linked_uses += [_LinkedUse(link, definition, use) for link in links]
@@ -281,8 +294,15 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
-    if all(part.is_moved and part.cause is FaultCause.IMAGE for part in difference.parts):
-        return difference.model_copy(update={"remarks": (_ONLY_MOVED,)})
+    if all(part.is_moved for part in difference.parts) and difference.parts[0].cause is not FaultCause.STATIC_DATA:
+        is_code = all(part.cause is FaultCause.IMAGE for part in difference.parts)
+        return difference.model_copy(
+            update={
+                "remarks": (_ONLY_MOVED if is_code else _ONLY_OTHER_LINES,),
+                **dict.fromkeys(("changed_place", "opposite_place")),
+                "is_indirect": False,
+            }
+        )
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
     definition = _choose_definition(difference, facts, request)
@@ -382,6 +402,7 @@ def _rank_definitions(
     """Return definitions with those first that are used where memory is requested or given back, on either side.
 
     Of the others, functions come last: their lines would be seen on the stacks, what a macro or a type alters is not.
+    Of too many, only the first kind is returned.
     """
     profiles = (request.profile, request.before) if request.before else (request.profile,)
     managing = {
@@ -392,11 +413,12 @@ def _rank_definitions(
         for frame in (profile.frames[index] for index in stack.frames)
     }
 
-    def rank(definition: ChangedDefinition) -> tuple[bool, bool]:
-        manages_memory = any((use.file, use.function) in managing for use in definition.uses)
-        return not manages_memory, _is_function(definition)
+    def manages_memory(definition: ChangedDefinition) -> bool:
+        return any((use.file, use.function) in managing for use in definition.uses)
 
-    return sorted(definitions, key=rank)
+    if len(definitions) > _MAX_COUNTED_DEFINITIONS:
+        definitions = [*filter(manages_memory, definitions)]
+    return sorted(definitions, key=lambda definition: (not manages_memory(definition), _is_function(definition)))
 
 
 def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from operator import attrgetter
 
 from runner.contract.diagnosis import (
@@ -43,7 +44,8 @@ _MAX_MOVED_PAGES = 4
 its content has moved."""
 _MAX_MOVED_CODE_PAGES = 2
 """A changed line may touch at most so many pages of code more or fewer only because the code was moved."""
-_MOVED = "is laid out differently"
+_MOVED, _FIRST_TOUCH = "is laid out differently", "first to touch"
+_EXCHANGED = ", and the rest at different lines than before"
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
@@ -123,9 +125,19 @@ def build_part(
         second_faults=second_line[1] if second_line else 0,
         caller=format_place(caller) if caller else "",
         sentence=sentence,
-        is_moved=sentence.endswith(_MOVED),
+        is_moved=_is_moved(cause, sentence, after - before),
         seconds=_compute_seconds(after - before, facts),
     )
+
+
+def _is_moved(cause: FaultCause, sentence: str, growth: int) -> bool:
+    """Return whether a part, described by a sentence, only shows that the same pages are touched by other lines first.
+
+    A few pages more of new memory are touched if its blocks begin elsewhere on their pages.
+    """
+    if sentence.endswith(_MOVED) or (cause is FaultCause.AFTER_READ and _FIRST_TOUCH in sentence):
+        return True
+    return sentence.endswith(_EXCHANGED) and abs(growth) <= _MAX_MOVED_PAGES
 
 
 def _pair_net_lines(
@@ -225,7 +237,8 @@ def _describe_request(place: FunctionLine, growth: int, facts: Facts) -> str:
     """
     if abs(growth) < _MIN_REQUESTED_FAULTS:
         return ""
-    side = facts if growth > 0 else facts.before
+    # Of less memory, the line that requests it is the one that requested more in the earlier program.
+    side = facts if growth > 0 else facts.before and replace(facts.before, before=facts)
     if side is None:
         return ""
     frame = side.find_requesting_place(find_own_caller, without_heap=True, least_faults=abs(growth) / 2)
@@ -297,7 +310,7 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     line = side.find_returning_line(*calls) if side and calls else ""
     unmapped = _GIVEN_BACK[calls[0]] if cause is FaultCause.FILE_PAGES and calls else ""
     sentence = sentences[cause] + unmapped + (f" (from {line})" if line else "")
-    return f"{sentence}, and the rest at different lines than before" if is_exchange else sentence
+    return f"{sentence}{_EXCHANGED}" if is_exchange else sentence
 
 
 def list_returning_calls(cause: FaultCause, file: str, n_faults: int, facts: Facts) -> tuple[str, ...]:
@@ -345,8 +358,8 @@ def _is_first_touch_exchanged(place: FunctionLine, sides: list[Side], changed_li
 def _describe_exchanged_touches(growth: int) -> str:
     """Return why a line that reads before it writes has more, or fewer, second faults on about as many pages."""
     if growth > 0:
-        return "it is now the first to touch pages that other lines used to touch first"
-    return "other lines are now the first to touch these pages"
+        return f"it is now the {_FIRST_TOUCH} pages that other lines used to touch first"
+    return f"other lines are now the {_FIRST_TOUCH} these pages"
 
 
 def _is_layout_change(place: FunctionLine, sides: list[Side], changed_lines: ChangedLines) -> bool:

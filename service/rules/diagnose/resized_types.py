@@ -19,6 +19,8 @@ _MAX_TYPES, _MAX_FIELDS = 2, 3
 """At most so many types are described, and so many fields of each."""
 _MIN_CONTAINER_BYTES = 1024
 """A type that contains resized ones, such as a table of them, is named if it changed by at least so many bytes."""
+_MAX_ROUNDING_BYTES = 16
+"""By how many bytes an allocator may round up an object that has grown."""
 _OBJECT_CAUSES = frozenset(
     {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA, FaultCause.STACK, FaultCause.COPIED, FaultCause.UNKNOWN_TOUCH}
 )
@@ -97,7 +99,7 @@ def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: in
 
     A single object may be larger than all that is touched of it. Otherwise, all pages may contain nothing but objects.
     """
-    growth, n_bytes = abs(resized.growth), max(resized.before.bytes, resized.after.bytes)
+    growth, n_bytes = abs(resized.growth) + _MAX_ROUNDING_BYTES, max(resized.before.bytes, resized.after.bytes)
     return abs(faults) * page_size < growth + page_size or abs(faults) * n_bytes <= growth * n_pages
 
 

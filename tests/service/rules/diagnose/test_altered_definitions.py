@@ -294,6 +294,29 @@ def test_a_definition_on_the_way_to_a_call_that_gives_memory_back_comes_first() 
     assert difference.other_change == "The change alters purge (src/os.c:7) and LIMIT (src/limits.h:7)."
 
 
+def test_where_other_lines_only_reach_the_same_pages_first_no_definition_is_to_blame() -> None:
+    lines = [Frame(function=f"line_{n}", module="prog", file="src/a.c", line=n) for n in (1, 2)]
+    before, after = (
+        profiled(
+            *((Memory.HEAP, Touch.FIRST, "", line, n) for line, n in zip(lines, firsts, strict=True)),
+            (Memory.HEAP, Touch.AFTER_READ, "", lines[0], second),
+        )
+        for firsts, second in (((100, 300), 10), ((300, 101), 210))
+    )
+    difference = explain(before, after, define("LIMIT"), define("PAUSE"))
+    assert [part.is_moved for part in difference.parts] == [True, True]
+    assert (difference.other_change, difference.altered_definition, difference.changed_place) == ("", None, None)
+    (remark,) = difference.remarks
+    assert remark.startswith("About the same pages are touched, but other lines reach them first")
+
+
+@pytest.mark.parametrize(("faults", "is_named"), [(65, False), (95, True)])
+def test_a_line_that_only_calls_what_faults_explains_no_small_difference(faults: int, *, is_named: bool) -> None:
+    definitions = define("LIMIT", ("src/file.c", 40, "read_all")), define("PAUSE")
+    before, after = (profiled(new(n), stacks={(1, 0): n}) for n in (60, faults))  # read_all calls grow.
+    assert (explain(before, after, *definitions).altered_definition is not None) == is_named
+
+
 def test_where_code_has_only_moved_no_definition_is_to_blame() -> None:
     code = (Memory.FILE_TEXT, Touch.FIRST, "/src/prog")
     before, after = (profiled(new(50), (*code, READ, 30), (*code, GROW, 20 + more)) for more in (0, 1))
