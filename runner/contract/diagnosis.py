@@ -232,7 +232,7 @@ class Difference(Strict):
     """The line with the largest growth of faults, among the changed lines, which include those before which lines were
     removed; if the difference is negative, with the largest decline, or a removed line that had more faults. If none of
     them faults more itself, the one that calls what faults more, or else what gives back the memory that faults, or
-    else the line with the largest change in the other direction. None if no change reaches a twentieth of the
+    else the line with the largest change in the other direction. None if no change reaches a tenth of the
     difference, or if those lines are unknown."""
     opposite_place: ChangedPlace | None = None
     """The changed line whose own faults changed most in the other direction than those of ``changed_place``, if they

@@ -57,6 +57,8 @@ _TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most this many files or definitions are named; others are counted."""
+_ALTERS = "The change alters"
+_NO_LINE_FAULTS_MORE = "No changed line faults notably more itself or calls code that does."
 _ONLY_MOVED = "Only addresses changed, as after any change of a program: this needs no other cause."
 _ONLY_OTHER_LINES = (
     "About the same pages are touched, but other lines reach them first, as after many changes of a program: this "
@@ -311,8 +313,17 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
         is_explained = changed_place is not None and not is_contrary
         is_related = changed_place is not None or difference.is_indirect or remarks != difference.remarks
         other_change = _describe_other_changes(request, is_explained=is_explained, is_related=is_related)
+        is_indirect = difference.is_indirect
+        if is_indirect and other_change.startswith(_ALTERS):
+            # What the change alters says more than a list of the ways in which a change can act.
+            other_change = f"{_NO_LINE_FAULTS_MORE} {other_change}"[:MAX_LINE_CHARACTERS]
+            is_indirect = False
         return difference.model_copy(
-            update={"other_change": other_change, **({"remarks": remarks} if other_change else {})}
+            update={
+                "other_change": other_change,
+                "is_indirect": is_indirect,
+                **({"remarks": remarks} if other_change else {}),
+            }
         )
     places = {"changed_place": None, "opposite_place": None} if is_contrary else {}
     return difference.model_copy(
@@ -428,7 +439,7 @@ def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
     names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
     n_others = len(names) - _MAX_NAMED_FILES
     others = [format_count(n_others, "other definition")] if n_others > 0 else []
-    return f"The change alters {join_words([*names[:_MAX_NAMED_FILES], *others])}."[:MAX_LINE_CHARACTERS]
+    return f"{_ALTERS} {join_words([*names[:_MAX_NAMED_FILES], *others])}."[:MAX_LINE_CHARACTERS]
 
 
 def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:

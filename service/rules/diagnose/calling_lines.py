@@ -31,7 +31,7 @@ _MIN_CALLER_SHARE = 0.5
 _MIN_LOCAL_SHARE = 0.9
 """If a changed line calls a changed allocator and has this share of its growth, the line is named: what changed in the
 allocator itself would act on all of its callers."""
-_MIN_CHANGED_SHARE = 0.05
+_MIN_CHANGED_SHARE = 0.1
 """A changed line is named only if it has at least this share of the difference."""
 _MIN_CHANGED_FAULTS = 3
 """A changed line is named only if it has at least this many faults of the difference, or half of a smaller one: which

@@ -49,6 +49,8 @@ _EXCHANGED = ", and the rest at different lines than before"
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
+_MIN_PLACE_SHARE = 0.1
+"""A line leads a cause only if it has at least this share of it."""
 _MIN_SECOND_SHARE, _MIN_SECOND_FAULTS = 0.1, 16
 """A second line is named if it has at least this share of a cause, and this many faults."""
 _MIN_REQUESTED_FAULTS = 16
@@ -106,6 +108,9 @@ def build_part(
         sentence = f"{sentence}, because it {_MOVED}"
     else:
         place, sentence = _describe_other_part(group, place, sides, facts, changed_lines)
+    place_faults = _sum_line(place, pair_lines(group, sides)) if place else 0
+    if abs(place_faults) < _MIN_PLACE_SHARE * abs(after - before):
+        place, place_faults = None, 0  # It would be chosen at random among many.
     second_line = _find_second_line(place, _pair_net_lines(group, sides, net_growth_of_function), after - before)
     caller = None
     if place and change and facts.before:
@@ -120,7 +125,7 @@ def build_part(
         place=format_place(_keep_line(place, changed_lines)) if place else "",
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
-        place_faults=_sum_line(place, pair_lines(group, sides)) if place else 0,
+        place_faults=place_faults,
         second_place=format_place(_keep_line(second_line[0], changed_lines)) if second_line else "",
         second_faults=second_line[1] if second_line else 0,
         caller=format_place(caller) if caller else "",
@@ -133,9 +138,11 @@ def build_part(
 def _is_moved(cause: FaultCause, sentence: str, growth: int) -> bool:
     """Return whether a part, described by a sentence, only shows that the same pages are touched by other lines first.
 
-    A few pages more of new memory are touched if its blocks begin elsewhere on their pages.
+    A few pages more of new memory are touched if its blocks begin elsewhere on their pages, and one of the stack if a
+    frame does.
     """
-    if sentence.endswith(_MOVED) or (cause is FaultCause.AFTER_READ and _FIRST_TOUCH in sentence):
+    is_stack_page = cause is FaultCause.STACK and abs(growth) == 1
+    if sentence.endswith(_MOVED) or is_stack_page or (cause is FaultCause.AFTER_READ and _FIRST_TOUCH in sentence):
         return True
     return sentence.endswith(_EXCHANGED) and abs(growth) <= _MAX_MOVED_PAGES
 

@@ -81,10 +81,19 @@ def relate_to_types(
         return difference  # The same memory is touched at other lines.
     n_pages = max(difference.before, difference.after)
     page_size = Facts.from_profile(profiles[1]).page_size
+    all_resized = _list_resized_types(*profiles)
+    contained = {field.type for resized in all_resized for field in resized.after.fields}
     resized_types = [
         resized
-        for resized in _list_resized_types(*profiles)
-        if resized.growth * growth > 0 and _can_explain(resized, leading_part.faults, n_pages, page_size)
+        for resized in all_resized
+        if resized.growth * growth > 0
+        and _can_explain(
+            resized,
+            leading_part.faults,
+            n_pages,
+            page_size,
+            is_contained=not contained.isdisjoint((resized.after.name, _get_last_part(resized.after.name))),
+        )
     ]
     sentences = list(_describe_types(resized_types, definitions))
     if not sentences:
@@ -94,12 +103,18 @@ def relate_to_types(
     )
 
 
-def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: int) -> bool:
+def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: int, *, is_contained: bool) -> bool:
     """Return whether a type can cause a change of so many faults.
 
     A single object may be larger than all that is touched of it. Otherwise, all pages may contain nothing but objects.
+
+    Parameters
+    ----------
+    is_contained
+        Whether the objects are parts of others, so that no allocator rounds their size up.
     """
-    growth, n_bytes = abs(resized.growth) + _MAX_ROUNDING_BYTES, max(resized.before.bytes, resized.after.bytes)
+    rounding = 0 if is_contained else _MAX_ROUNDING_BYTES
+    growth, n_bytes = abs(resized.growth) + rounding, max(resized.before.bytes, resized.after.bytes)
     return abs(faults) * page_size < growth + page_size or abs(faults) * n_bytes <= growth * n_pages
 
 

@@ -10,6 +10,7 @@ from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from runner.contract.report import Reading
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.profiles import stacks
+from tests.service.rules.diagnose.test_calling_lines import profile_stacks
 from tests.service.rules.diagnose.test_difference_causes import FRAMES, GROW, MEMSET, READ, new, profiled
 
 FILES = (ChangedFile(file="src/limits.h", bytes_before=10, bytes_after=11),)
@@ -325,4 +326,17 @@ def test_where_code_has_only_moved_no_definition_is_to_blame() -> None:
     assert (difference.other_change, difference.altered_definition) == ("", None)
     assert difference.remarks == (
         "Only addresses changed, as after any change of a program: this needs no other cause.",
+    )
+
+
+def test_what_the_change_alters_replaces_the_list_of_ways_in_which_a_change_can_act() -> None:
+    caller = Frame(function="main", module="prog", file="src/main.c", line=3)
+    before, after = (profile_stacks({(caller, GROW): n}) for n in (100, 900))
+    lines = {"src/limits.h": ((7, 7),)}
+    assert explain(before, after, lines=lines).is_indirect
+    difference = explain(before, after, define("STEP"), define("PAUSE"), lines=lines)
+    assert not difference.is_indirect
+    assert difference.other_change == (
+        "No changed line faults notably more itself or calls code that does. "
+        "The change alters STEP (src/limits.h:7) and PAUSE (src/limits.h:7)."
     )

@@ -101,13 +101,13 @@ def test_a_difference_from_or_to_no_fault_at_all_is_explained() -> None:
 def test_of_the_changed_lines_the_one_that_grew_most_is_named_beside_the_line_that_leads() -> None:
     """What a change allocates can move the faults to lines that it did not touch."""
     changed = Frame(function="plan", module="prog", file="src/plan.c", line=7)
-    before, after = profiled(new(100)), profiled(new(900), new(60, changed))
+    before, after = profiled(new(100)), profiled(new(900), new(120, changed))
     request = DiagnosisRequest(profile=after, before=before, changed_lines={"src/plan.c": ((6, 8),)})
     difference = diagnose_profile(request).difference
     assert difference is not None
     assert difference.parts[0].place == "grow at src/table.c:12"
     assert difference.changed_place is not None
-    assert (difference.changed_place.place, difference.changed_place.faults) == ("plan at src/plan.c:7", 60)
+    assert (difference.changed_place.place, difference.changed_place.faults) == ("plan at src/plan.c:7", 120)
     elsewhere = request.model_copy(update={"changed_lines": {"src/plan.c": ((8, 9),)}})
     unchanged = diagnose_profile(elsewhere).difference
     assert unchanged is not None

@@ -123,3 +123,13 @@ def test_of_many_resized_types_those_that_grew_most_are_named_and_the_others_cou
     assert "Each t3" in text
     assert "and 3 other fields changed. " in text
     assert text.endswith("The size of 2 other types changed as well.")
+
+
+def test_the_size_of_a_type_in_another_is_not_rounded_up() -> None:
+    """Only what is allocated by itself can take more than its own bytes more."""
+    item = [layout("item", 80, ("a", 80))], [layout("item", 88, ("a", 80), ("b", 8))]
+    table = layout("table", 8_000, ("items", 8_000, "item")), layout("table", 8_800, ("items", 8_800, "item"))
+    alone = explain(*item, faults=(1_000, 1_200))
+    assert "item" in alone.resized_types
+    contained = explain([*item[0], table[0]], [*item[1], table[1]], faults=(1_000, 1_200))
+    assert contained.resized_types == ""
