@@ -108,9 +108,6 @@ def build_part(
         sentence = f"{sentence}, because it {_MOVED}"
     else:
         place, sentence = _describe_other_part(group, place, sides, facts, changed_lines)
-    place_faults = _sum_line(place, pair_lines(group, sides)) if place else 0
-    if abs(place_faults) < _MIN_PLACE_SHARE * abs(after - before):
-        place, place_faults = None, 0  # It would be chosen at random among many.
     second_line = _find_second_line(place, _pair_net_lines(group, sides, net_growth_of_function), after - before)
     caller = None
     if place and change and facts.before:
@@ -125,7 +122,7 @@ def build_part(
         place=format_place(_keep_line(place, changed_lines)) if place else "",
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
-        place_faults=place_faults,
+        place_faults=_sum_line(place, pair_lines(group, sides)) if place else 0,
         second_place=format_place(_keep_line(second_line[0], changed_lines)) if second_line else "",
         second_faults=second_line[1] if second_line else 0,
         caller=format_place(caller) if caller else "",
@@ -203,9 +200,11 @@ def _is_data_moved(
 def _describe_other_part(
     group: Group, place: FunctionLine | None, sides: list[Side], facts: Facts, changed_lines: ChangedLines
 ) -> tuple[FunctionLine | None, str]:
-    """Return the leading line of a cause, unless it only took faults over from other lines, and its sentence."""
+    """Return the leading line of a cause, unless it only took faults over or has a small part, and its sentence."""
     cause, file = group
     growth = sides[1].sums[group] - sides[0].sums[group]
+    if place and abs(_sum_line(place, pair_lines(group, sides))) < _MIN_PLACE_SHARE * abs(growth):
+        place = None  # It would be chosen at random among many.
     is_exchange = (
         place is not None
         and bool(changed_lines)

@@ -725,3 +725,16 @@ def test_the_line_of_another_function_with_a_large_part_of_a_cause_is_named_too(
     (part,) = explain(before, after).parts
     assert (part.place, part.place_faults) == ("grow at src/table.c:12", -1_000)
     assert (part.second_place, part.second_faults) == (named, -n_others if named else 0)
+
+
+def test_a_line_with_a_small_part_of_a_cause_does_not_lead() -> None:
+    """The other lines' faults moved between causes within their functions."""
+    lines = [Frame(function=f"f{n}", module="prog", file="src/f.c", line=n + 1) for n in range(40)]
+    before = profiled(
+        *(new(10, line) for line in lines), *((Memory.HEAP, Touch.AFTER_BRK, "", line, 10) for line in lines)
+    )
+    after = profiled(
+        *(new(10, line) for line in lines), *((Memory.HEAP, Touch.AFTER_BRK, "", line, 14) for line in lines)
+    )
+    (part,) = explain(before, after).parts
+    assert (part.faults, part.place, part.place_faults) == (160, "", 0)
