@@ -49,6 +49,10 @@ class ChangedDefinition(Strict):
     """The file of the first changed line of the definition, relative to the top of the repository."""
     line: _LineNumber
     """The number of this line after the change."""
+    value_before: Label = ""
+    """The value before the change of a macro or a constant that a line gives it; empty if unknown."""
+    value_after: Label = ""
+    """The value after the change."""
     uses: tuple[Use, ...] = Field(default=(), max_length=MAX_USES)
     """Lines after the change that use the name, or another name that is defined with it. The lines of a changed
     function use its name as well."""
@@ -211,6 +215,8 @@ class AlteredDefinition(Strict):
     name: Line
     place: Line
     """The changed line: its file and number."""
+    values: Line = ""
+    """The values of a macro or a constant before and after, with an arrow between them; empty if unknown."""
     use: Line
     """The line that uses the definition and, with its function, faults more or less; empty if no such line is known."""
     is_own_line: bool = False

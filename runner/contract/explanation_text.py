@@ -90,6 +90,8 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str, total_g
 def describe_altered_definition(definition: AlteredDefinition, escape_text: EscapeText) -> str:
     """Return which definition the change alters and which line uses it, as a sentence."""
     name, place = escape_text(definition.name), escape_text(definition.place)
+    if definition.values:
+        place = f"{place}: {escape_text(definition.values)}"
     only = "only " if definition.is_only else ""
     if definition.is_own_line:
         return f"The change alters {only}{name} itself, at {place}."

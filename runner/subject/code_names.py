@@ -29,6 +29,10 @@ _DECLARATION = re.compile(
 _FUNCTION_WORD = re.compile(r"\b(?:func|fn|def|function)\b")
 _CONTROL = re.compile(r"\s*(?:\}\s*)?(?:if|for|while|switch|do|else|try|catch|with|match|case|default|loop|unsafe)\b")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*|(?<!:):(?!:)[^=;]*)?(?:=(?!=)|;|$|\{)")
+_MAX_LINE_OF_VALUE = 150
+"""In a longer line, in characters, no value is searched for."""
+_VALUE = re.compile(r"[\w.+\-*/<>()&|~^ '\"]{1,40}")
+"""A simple value: a number, a name, or a short expression of them."""
 _KEYWORDS = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "catch", "defined", "alignof", "typeof", "decltype", "else"}
     | {"match", "with", "until", "func", "fn", "def", "function", "lambda", "import", "interface", "struct", "class"}
@@ -250,3 +254,13 @@ def _measure_indentation(line: str) -> int:
     """Return how many columns a line is indented."""
     text = line.expandtabs(8)
     return len(text) - len(text.lstrip())
+
+
+def find_value(lines: Sequence[str], name: str) -> str:
+    """Return the simple value that exactly one of some lines gives a macro or a constant; empty if none does."""
+    pattern = re.compile(
+        rf"(?:^\s*#\s*define\s+{re.escape(name)}\s+|\b{re.escape(name)}\b[^=;(]*=(?!=)\s*)(\S[^;{{,]*?)\s*[;,]?\s*$"
+    )
+    short_lines = (line for line in lines if name in line and len(line) <= _MAX_LINE_OF_VALUE)
+    values = [match[1] for line in short_lines if (match := pattern.search(line)) and _VALUE.fullmatch(match[1])]
+    return values[0] if len(values) == 1 else ""

@@ -36,6 +36,7 @@ from runner.subject.changed_definitions import (
     find_changed_definitions,
     group_sites,
 )
+from runner.subject.code_names import find_value
 from runner.subject.code_tokens import (
     MAX_CODE_CHARACTERS,
     blank_comments,
@@ -151,7 +152,10 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
     return replace(
         change,
         calls=tuple(_add_caller_sites(repository, head, change.calls)),
-        definitions=find_changed_definitions(ranges, reader),
+        definitions=tuple(
+            _add_values(definition, altering_hunks, before, after)
+            for definition in find_changed_definitions(ranges, reader)
+        ),
         files=tuple(file for file in files if file.file in altered_files)[:MAX_CHANGED_FILES],
         is_cosmetic=bool(files) and not altered_files,
     )
@@ -164,6 +168,27 @@ def _build_range(hunk: _Hunk, before: _CommitFiles, after: _CommitFiles) -> Chan
     lines = (before if is_removed else after).list_code(hunk.file)
     numbers = tuple(number for number, line in enumerate(lines[first : first + count], start=first + 1) if line)
     return ChangedRange(hunk.file, lines, numbers, hunk.range[0], is_removed=is_removed)
+
+
+def _add_values(
+    definition: ChangedDefinition, hunks: Sequence[_Hunk], before: _CommitFiles, after: _CommitFiles
+) -> ChangedDefinition:
+    """Return a definition with its values before and after, if one line on each side gives it a simple value."""
+    for hunk in hunks:
+        first, last = hunk.range
+        if hunk.file == definition.file and first <= definition.line <= last and hunk.added_range[1]:
+            values = [
+                find_value(_slice_lines(files.list_code(hunk.file), lines_range), definition.name)
+                for files, lines_range in ((before, hunk.removed_range), (after, hunk.added_range))
+            ]
+            if all(values) and values[0] != values[1]:
+                return definition.model_copy(update={"value_before": values[0], "value_after": values[1]})
+    return definition
+
+
+def _slice_lines(lines: Sequence[str], lines_range: tuple[int, int]) -> Sequence[str]:
+    first, count = lines_range
+    return lines[first : first + count]
 
 
 def _leave_out_cosmetic_hunks(hunks: Sequence[_Hunk], before: _CommitFiles, after: _CommitFiles) -> list[_Hunk]:

@@ -282,6 +282,7 @@ def _build_altered_definition(definition: ChangedDefinition, use: Use | None, *,
     return AlteredDefinition(
         name=shorten_name(definition.name),
         place=place[:MAX_LINE_CHARACTERS],
+        values=_format_values(definition),
         use=text[:MAX_LINE_CHARACTERS],
         is_own_line=is_own_line,
         is_function=_is_function(definition),
@@ -436,7 +437,7 @@ def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
     """Return a sentence on which definitions a change alters; empty if there are none, or too many."""
     if not 0 < len(definitions) <= _MAX_COUNTED_DEFINITIONS:
         return ""
-    names = [f"{shorten_name(each.name)} ({shorten_source_path(each.file)}:{each.line})" for each in definitions]
+    names = [_format_definition(each) for each in definitions]
     n_others = len(names) - _MAX_NAMED_FILES
     others = [format_count(n_others, "other definition")] if n_others > 0 else []
     return f"{_ALTERS} {join_words([*names[:_MAX_NAMED_FILES], *others])}."[:MAX_LINE_CHARACTERS]
@@ -452,6 +453,19 @@ def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:
     definitions = [each for each in request.changed_definitions if not is_auxiliary_file(each.file)]
     seen = [each for each in definitions if any((use.file, use.function) in executed for use in each.uses)]
     return seen or definitions
+
+
+def _format_definition(definition: ChangedDefinition) -> str:
+    """Return the name of a definition with its place and, if they are known, its values."""
+    values = _format_values(definition)
+    place = f"{shorten_source_path(definition.file)}:{definition.line}"
+    return f"{shorten_name(definition.name)} ({place}{f': {values}' if values else ''})"
+
+
+def _format_values(definition: ChangedDefinition) -> str:
+    if not definition.value_before or not definition.value_after:
+        return ""
+    return f"{definition.value_before} → {definition.value_after}"
 
 
 def _describe_file(file: ChangedFile) -> str:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from runner.subject.code_names import begins_function, find_defined_names, find_enclosing_name, is_function_name
+from runner.subject.code_names import (
+    begins_function,
+    find_defined_names,
+    find_enclosing_name,
+    find_value,
+    is_function_name,
+)
 
 C_TEXT = """\
 #define SLAB 65536
@@ -128,3 +134,23 @@ def test_the_lines_that_enclose_a_line_are_not_searched_in_the_whole_of_a_long_f
     lines = ["int main(void) {", *["    x();"] * 100_000, "    y();"]
     assert find_enclosing_name(lines[:1000], 1000) == "main"
     assert not find_enclosing_name(lines, len(lines))
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "value"),
+    [
+        (["#define LIMIT 4096"], "LIMIT", "4096"),
+        (["  #  define LIMIT  (1 << 12)"], "LIMIT", "(1 << 12)"),
+        (["static const size_t limit = 64 * 1024;"], "limit", "64 * 1024"),
+        (["const Limit = 8"], "Limit", "8"),
+        (["    LIMIT = 3,"], "LIMIT", "3"),
+        (["pub const LIMIT: usize = 16;"], "LIMIT", "16"),
+        (["#define LIMIT 1", "#define LIMIT 2"], "LIMIT", ""),
+        (["#define LIMIT(x) grow(x)"], "LIMIT", ""),
+        (["if (limit == 8) {"], "limit", ""),
+        (["int limit;"], "limit", ""),
+        (["#define OTHER LIMIT"], "LIMIT", ""),
+    ],
+)
+def test_the_value_of_a_macro_or_constant_is_found(lines: list[str], name: str, value: str) -> None:
+    assert find_value(lines, name) == value

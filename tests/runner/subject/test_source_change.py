@@ -143,6 +143,7 @@ def test_an_altered_macro_is_known_with_the_functions_that_use_it_directly_or_th
     change = commit_change(tmp_path, before, before | {"a.h": header.replace("ONE 1", "ONE 64")})
     (definition,) = change.definitions
     assert (definition.name, definition.file, definition.line) == ("ONE", "a.h", 1)
+    assert (definition.value_before, definition.value_after) == ("1", "64")
     assert [(use.file, use.line, use.function, use.calls) for use in definition.uses] == [("a.c", 4, "get", ("take",))]
 
 

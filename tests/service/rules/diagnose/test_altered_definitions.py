@@ -60,6 +60,17 @@ def test_an_altered_macro_is_named_with_the_line_in_the_function_that_faults_mor
     assert not difference.is_indirect
 
 
+def test_an_altered_macro_is_named_with_its_values() -> None:
+    values = {"value_before": "16", "value_after": "4096"}
+    limit = define("LIMIT", ("src/table.c", 11, "grow")).model_copy(update=values)
+    text = describe(explain(*grown(), limit))
+    assert text == "The change alters only LIMIT (src/limits.h:7: 16 → 4096), which grow at src/table.c:11 uses."
+    unlinked = define("LIMIT").model_copy(update=values), define("PAUSE")
+    assert explain(profiled(new(100)), profiled(new(900)), *unlinked).other_change == (
+        "The change alters LIMIT (src/limits.h:7: 16 → 4096) and PAUSE (src/limits.h:7)."
+    )
+
+
 def test_a_line_that_itself_faults_more_comes_before_other_lines_of_its_function_and_before_its_callers() -> None:
     uses = (("src/file.c", 40, "read_all"), ("src/table.c", 3, "grow"), ("src/table.c", 12, "grow"))
     stacks = {(1, 0): 900}
