@@ -153,8 +153,7 @@ def read_source_change(repository: Repository, base: str, head: str) -> SourceCh
         change,
         calls=tuple(_add_caller_sites(repository, head, change.calls)),
         definitions=tuple(
-            _add_values(definition, altering_hunks, before, after)
-            for definition in find_changed_definitions(ranges, reader)
+            _add_values(definition, before, after) for definition in find_changed_definitions(ranges, reader)
         ),
         files=tuple(file for file in files if file.file in altered_files)[:MAX_CHANGED_FILES],
         is_cosmetic=bool(files) and not altered_files,
@@ -170,25 +169,14 @@ def _build_range(hunk: _Hunk, before: _CommitFiles, after: _CommitFiles) -> Chan
     return ChangedRange(hunk.file, lines, numbers, hunk.range[0], is_removed=is_removed)
 
 
-def _add_values(
-    definition: ChangedDefinition, hunks: Sequence[_Hunk], before: _CommitFiles, after: _CommitFiles
-) -> ChangedDefinition:
-    """Return a definition with its values before and after, if one line on each side gives it a simple value."""
-    for hunk in hunks:
-        first, last = hunk.range
-        if hunk.file == definition.file and first <= definition.line <= last and hunk.added_range[1]:
-            values = [
-                find_value(_slice_lines(files.list_code(hunk.file), lines_range), definition.name)
-                for files, lines_range in ((before, hunk.removed_range), (after, hunk.added_range))
-            ]
-            if all(values) and values[0] != values[1]:
-                return definition.model_copy(update={"value_before": values[0], "value_after": values[1]})
-    return definition
-
-
-def _slice_lines(lines: Sequence[str], lines_range: tuple[int, int]) -> Sequence[str]:
-    first, count = lines_range
-    return lines[first : first + count]
+def _add_values(definition: ChangedDefinition, before: _CommitFiles, after: _CommitFiles) -> ChangedDefinition:
+    """Return a definition with its values before and after, if one line of its file gives it a simple value."""
+    value_before, value_after = (
+        find_value(files.list_code(definition.file), definition.name) for files in (before, after)
+    )
+    if not value_before or not value_after or value_before == value_after:
+        return definition
+    return definition.model_copy(update={"value_before": value_before, "value_after": value_after})
 
 
 def _leave_out_cosmetic_hunks(hunks: Sequence[_Hunk], before: _CommitFiles, after: _CommitFiles) -> list[_Hunk]:
