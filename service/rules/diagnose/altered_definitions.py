@@ -297,19 +297,12 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
+    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if all(part.is_moved for part in difference.parts) and difference.parts[0].cause is not FaultCause.STATIC_DATA:
-        is_code = all(part.cause is FaultCause.IMAGE for part in difference.parts)
-        return difference.model_copy(
-            update={
-                "remarks": (_ONLY_MOVED if is_code else _ONLY_OTHER_LINES,),
-                **dict.fromkeys(("changed_place", "opposite_place")),
-                "is_indirect": False,
-            }
-        )
+        return _blame_nothing(difference, remarks)
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
     definition = _choose_definition(difference, facts, request)
-    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
         is_related = changed_place is not None or difference.is_indirect or remarks != difference.remarks
@@ -329,6 +322,18 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     places = {"changed_place": None, "opposite_place": None} if is_contrary else {}
     return difference.model_copy(
         update={"altered_definition": definition, "is_indirect": False, "remarks": remarks, **places}
+    )
+
+
+def _blame_nothing(difference: Difference, remarks: tuple[str, ...]) -> Difference:
+    """Return a difference of pages that are only elsewhere, or touched by other lines, without changed lines."""
+    is_code = all(part.cause is FaultCause.IMAGE for part in difference.parts)
+    return difference.model_copy(
+        update={
+            "remarks": (*remarks, _ONLY_MOVED if is_code else _ONLY_OTHER_LINES),
+            **dict.fromkeys(("changed_place", "opposite_place")),
+            "is_indirect": False,
+        }
     )
 
 
