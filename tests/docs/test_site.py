@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Route, sync_playwright
 
-from docs.site.source import places
+from docs.site.source import map_places
 from tests.docs.conftest import ROOT
 from tests.e2e.browser import Watched, chromium, launched, watch
 
-PAGES = ["search.html", *(place.replace(".md", ".html") for place in places().values())]
+PAGES = ["search.html", *(place.replace(".md", ".html") for place in map_places().values())]
 
 pytestmark = [
     pytest.mark.browser,
@@ -87,5 +87,8 @@ def test_a_broken_link_fails_the_build(text: str, code: int, site: Path, tmp_pat
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "index.md").write_text(f"# Home\n\n{text}\n\n```{{toctree}}\nother\n```\n")
     (tmp_path / "source" / "other.md").write_text("# Other\n\n## Words\n")
-    command = "import pathlib, sys; from docs.site.__main__ import html; sys.exit(html(pathlib.Path(sys.argv[1])))"
+    command = (
+        "import pathlib, sys; from docs.site.__main__ import build_html; "
+        "sys.exit(build_html(pathlib.Path(sys.argv[1])))"
+    )
     assert subprocess.run([sys.executable, "-c", command, str(tmp_path)], cwd=ROOT, check=False).returncode == code

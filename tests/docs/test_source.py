@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.source import FROM_OUTSIDE, places, write_source
+from docs.site.source import FROM_OUTSIDE, map_places, write_source
 from tests.docs.blocks import ROOT
 
 
@@ -29,7 +29,7 @@ def listed(source: Path) -> set[str]:
 
 def test_every_page_is_in_the_navigation(source: Path) -> None:
     pages = {file.relative_to(source).as_posix() for file in source.rglob("*.md")}
-    assert pages == set(places().values())
+    assert pages == set(map_places().values())
     assert listed(source) == pages
 
 
@@ -45,7 +45,7 @@ def test_a_link_to_a_file_that_is_no_page_becomes_text(source: Path) -> None:
 
 
 def test_links_in_code_blocks_stay_as_they_are(source: Path) -> None:
-    for file, place in places().items():
+    for file, place in map_places().items():
         blocks = re.compile(r"^```(?:sh|toml|yaml|json|python)\n.*?^```$", re.DOTALL | re.MULTILINE)
         before = blocks.findall((ROOT / file).read_text(encoding="utf-8"))
         assert blocks.findall((source / place).read_text(encoding="utf-8")) == before, file
