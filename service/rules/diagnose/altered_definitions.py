@@ -397,19 +397,19 @@ def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool, is
         others = [file for file in others if not (is_auxiliary_file(file.file) or is_build_file(file.file))]
     if others:
         start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
-        return f"{start} {_join_names([*map(_describe_file, others)])}."[:MAX_LINE_CHARACTERS]
+        return f"{start} {_join_names([*map(_describe_file, others)], 'other file')}."[:MAX_LINE_CHARACTERS]
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
     sentence = _describe_definitions(_rank_definitions(_select_executed(request), request))
     if sentence or is_related or not sources:
         return sentence
     names = [shorten_source_path(file.file) for file in sources]
-    return f"No changed line of {_join_names(names)} is known to take part."[:MAX_LINE_CHARACTERS]
+    return f"No changed line of {_join_names(names, 'other file')} is known to take part."[:MAX_LINE_CHARACTERS]
 
 
-def _join_names(names: Sequence[str]) -> str:
-    """Return the first names of files, and how many others there are."""
+def _join_names(names: Sequence[str], noun: str) -> str:
+    """Return the first of some names, and how many others there are, called by a noun in the singular."""
     n_others = len(names) - _MAX_NAMED_FILES
-    others = [format_count(n_others, "other file")] if n_others > 0 else []
+    others = [format_count(n_others, noun)] if n_others > 0 else []
     return join_words([*names[:_MAX_NAMED_FILES], *others])
 
 
@@ -443,9 +443,7 @@ def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
     if not 0 < len(definitions) <= _MAX_COUNTED_DEFINITIONS:
         return ""
     names = [_format_definition(each) for each in definitions]
-    n_others = len(names) - _MAX_NAMED_FILES
-    others = [format_count(n_others, "other definition")] if n_others > 0 else []
-    return f"{_ALTERS} {join_words([*names[:_MAX_NAMED_FILES], *others])}."[:MAX_LINE_CHARACTERS]
+    return f"{_ALTERS} {_join_names(names, 'other definition')}."[:MAX_LINE_CHARACTERS]
 
 
 def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -98,7 +98,8 @@ def build_part(
     """
     cause, file = group
     before, after = (side.sums[group] for side in sides)
-    leading_line = _find_leading_line(pair_lines(group, sides), net_growth_of_function, after - before)
+    changes = pair_lines(group, sides)
+    leading_line = _find_leading_line(changes, net_growth_of_function, after - before)
     place, change = leading_line or (None, None)
     if cause is FaultCause.IMAGE:
         place, sentence = _describe_image_part(place, sides, changed_lines)
@@ -107,8 +108,8 @@ def build_part(
         sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)
         sentence = f"{sentence}, because it {_MOVED}"
     else:
-        place, sentence = _describe_other_part(group, place, sides, facts, changed_lines)
-    second_line = _find_second_line(place, _pair_net_lines(group, sides, net_growth_of_function), after - before)
+        place, sentence = _describe_other_part(group, place, changes, sides, facts, changed_lines=changed_lines)
+    second_line = _find_second_line(place, _limit_changes_to_net(changes, net_growth_of_function), after - before)
     caller = None
     if place and change and facts.before:
         caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
@@ -122,7 +123,7 @@ def build_part(
         place=format_place(_keep_line(place, changed_lines)) if place else "",
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
-        place_faults=_sum_line(place, pair_lines(group, sides)) if place else 0,
+        place_faults=_sum_line(place, changes) if place else 0,
         second_place=format_place(_keep_line(second_line[0], changed_lines)) if second_line else "",
         second_faults=second_line[1] if second_line else 0,
         caller=format_place(caller) if caller else "",
@@ -144,13 +145,12 @@ def _is_moved(cause: FaultCause, sentence: str, growth: int) -> bool:
     return sentence.endswith(_EXCHANGED) and abs(growth) <= _MAX_MOVED_PAGES
 
 
-def _pair_net_lines(
-    group: Group, sides: list[Side], net_growth_of_function: Counter[FunctionKey]
+def _limit_changes_to_net(
+    changes: Iterable[tuple[FunctionLine, WeightChange]], net_growth_of_function: Counter[FunctionKey]
 ) -> list[tuple[FunctionLine, int]]:
-    """Return the lines with faults of a cause, with their growth, without what moved within their functions."""
+    """Return lines with their growth, without what moved within their functions."""
     return [
-        (place, limit_to_net(change.growth, net_growth_of_function[place.function_key]))
-        for place, change in pair_lines(group, sides)
+        (place, limit_to_net(change.growth, net_growth_of_function[place.function_key])) for place, change in changes
     ]
 
 
@@ -198,18 +198,24 @@ def _is_data_moved(
 
 
 def _describe_other_part(
-    group: Group, place: FunctionLine | None, sides: list[Side], facts: Facts, changed_lines: ChangedLines
+    group: Group,
+    place: FunctionLine | None,
+    changes: Sequence[tuple[FunctionLine, WeightChange]],
+    sides: list[Side],
+    facts: Facts,
+    *,
+    changed_lines: ChangedLines,
 ) -> tuple[FunctionLine | None, str]:
     """Return the leading line of a cause, unless it only took faults over or has a small part, and its sentence."""
     cause, file = group
     growth = sides[1].sums[group] - sides[0].sums[group]
-    if place and abs(_sum_line(place, pair_lines(group, sides))) < _MIN_PLACE_SHARE * abs(growth):
+    if place and abs(_sum_line(place, changes)) < _MIN_PLACE_SHARE * abs(growth):
         place = None  # It would be chosen at random among many.
     is_exchange = (
         place is not None
         and bool(changed_lines)
         and cause is not FaultCause.FILE_PAGES
-        and _is_exchange(place, pair_lines(group, sides), changed_lines)
+        and _is_exchange(place, changes, changed_lines)
     )
     sentence = _describe_cause(cause, file, growth, facts, is_exchange=is_exchange)
     if is_exchange or place is None:

@@ -72,6 +72,5 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     difference = decompose_difference(facts, request.changed_lines, request.removed_lines)
     if difference is not None:
         difference = relate_to_definitions(difference, facts, request)
-    if difference is not None and request.before is not None:
-        difference = relate_to_types(difference, (request.before, profile), request.changed_definitions)
+        difference = relate_to_types(difference, facts, request.changed_definitions)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)

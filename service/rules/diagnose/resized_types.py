@@ -61,9 +61,7 @@ class _ResizedType(Struct, frozen=True):
         return bool(self.new_fields or self.removed_fields or self.resized_fields)
 
 
-def relate_to_types(
-    difference: Difference, profiles: tuple[Profile, Profile], definitions: Sequence[ChangedDefinition] = ()
-) -> Difference:
+def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[ChangedDefinition] = ()) -> Difference:
     """Return a difference with a sentence on the types that grew, if there are more faults, or that shrank, if fewer.
 
     Nothing is added if the leading cause concerns pages that contain no objects, or has no line of its own.
@@ -73,6 +71,8 @@ def relate_to_types(
     definitions
         The definitions that the change alters. They tell where a type is defined if the debugging information does not.
     """
+    if facts.before is None:
+        return difference
     growth = difference.after - difference.before
     leading_part = difference.parts[0] if difference.parts else None
     if leading_part is None or leading_part.faults * growth <= 0 or leading_part.cause not in _OBJECT_CAUSES:
@@ -80,8 +80,7 @@ def relate_to_types(
     if not leading_part.place and leading_part.cause is not FaultCause.STATIC_DATA:
         return difference  # The same memory is touched at other lines.
     n_pages = max(difference.before, difference.after)
-    page_size = Facts.from_profile(profiles[1]).page_size
-    all_resized = _list_resized_types(*profiles)
+    all_resized = _list_resized_types(facts.before.profile, facts.profile)
     contained = {field.type for resized in all_resized for field in resized.after.fields}
     resized_types = [
         resized
@@ -91,7 +90,7 @@ def relate_to_types(
             resized,
             leading_part.faults,
             n_pages,
-            page_size,
+            facts.page_size,
             is_contained=not contained.isdisjoint((resized.after.name, _get_last_part(resized.after.name))),
         )
     ]
