@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from runner.adoption.input_files import is_about_project, is_kept_as_input, list_stand_ins
+from runner.adoption.input_files import is_about_project, is_in_input_folder, is_kept_as_input, list_stand_ins
 from runner.adoption.sources import MAX_DEPTH, Sources, is_plain_path, is_third_party
 
 _DOCUMENT_NAME = re.compile(
@@ -17,6 +17,8 @@ _DOCUMENT_NAME = re.compile(
 )
 _DOCUMENT_SUFFIXES = frozenset({"", ".md", ".markdown", ".mkd", ".rst", ".txt", ".org", ".adoc"})
 _SCRIPT_SUFFIXES = frozenset({".sh", ".bash", ".mk"})
+_RUNNING_SCRIPT = re.compile(r"run|test|check|bench|perf|example|demo|measure|time|profile", re.IGNORECASE)
+"""Names of scripts that show the work of the project's programs. Others may use a program as a step of the build."""
 _MAKEFILES = frozenset({"Makefile", "makefile", "GNUmakefile", "Makefile.am", "Makefile.in"})
 _CI_FILE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|\.circleci/config\.yml")
 _MAX_DOCUMENTS = 20
@@ -108,7 +110,7 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
             command = _parse_command(text, writer, folder, finder)
-            if command and command.file not in programs:
+            if command and command.file not in programs and not _is_build_step(document, command):
                 found[program][command] = None
     return {
         program: sorted(commands, key=lambda command: (command.is_substitute, command.reads_changed_file))[
@@ -117,6 +119,13 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         for program, commands in found.items()
         if commands
     }
+
+
+def _is_build_step(document: str, command: DocumentedCommand) -> bool:
+    """Return whether a command of a script may process the project's own sources: none of them is kept as an input."""
+    path = PurePosixPath(document)
+    is_helper_script = path.suffix in _SCRIPT_SUFFIXES and not _RUNNING_SCRIPT.search(path.name)
+    return is_helper_script and bool(command.file) and not is_in_input_folder(command.file)
 
 
 def list_help_commands(sources: Sources, program: str, help_text: str) -> list[DocumentedCommand]:

@@ -104,6 +104,13 @@ def test_a_recipe_and_a_ci_file_show_commands_too() -> None:
     assert not find("sorter test/a.fq", "src/sorter.c")
 
 
+def test_a_helper_script_that_processes_the_sources_of_the_project_is_a_step_of_the_build() -> None:
+    sources = {"runtime/a.um": "", "runtime/b.um": ""}
+    assert not find("./sorter a.um b.um", "runtime/embed.sh", **sources)
+    assert find("./sorter a.um b.um", "test.sh", **sources)
+    assert find("./sorter test/a.fq", "runtime/embed.sh", **sources)
+
+
 @pytest.mark.parametrize(
     ("line", "writer"),
     [
