@@ -411,10 +411,9 @@ def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
     test = "package deep\n\nfunc BenchmarkScan(b *testing.B) {}\n"
     (proposal,) = go.propose(listing({"go.mod": "module m", "a/deep/x_test.go": test, "go.sum": ""}))
     assert proposal.command == "go test -c -o bin/benchmarks ./a/deep"
-    run, quicker = proposal.runs
+    (run,) = proposal.runs
     assert run.command.startswith("sh -c 'cd a/deep && exec ../../bin/benchmarks ")
     assert "-test.benchtime=10x" in run.command
-    assert quicker.command == run.command.replace("=10x", "=1x"), "ten rounds may take too long"
     assert proposal.environment == {"GOMODCACHE": "{home}/go/pkg/mod", "GOCACHE": "{home}/.cache/go-build"}
 
 
