@@ -34,6 +34,21 @@ def test_cmake_builds_examples_without_the_tests_which_download_a_framework() ->
     assert any("-DP_BUILD_TESTS=OFF -DP_DOWNLOAD_GTEST=OFF -DP_BUILD_EXAMPLES=ON" in command for command in commands)
 
 
+def test_cmake_builds_the_programs_that_are_no_part_of_the_default_target() -> None:
+    text = (
+        "project(s C)\nadd_custom_target(check COMMAND ctest)\nadd_custom_target(build_tests) # all\n"
+        "add_executable ( ${TEST} EXCLUDE_FROM_ALL ${SOURCE} )\n"
+        "add_dependencies(check ${TEST})\nadd_dependencies(build_tests ${TEST})\n"
+    )
+    *others, last = cmake.propose(listing({"CMakeLists.txt": text}))
+    assert last.command.endswith("-j$(nproc) --target all build_tests'")
+    assert last.builds_tests
+    assert not any("--target" in other.command for other in others)
+    named = "project(s C)\nadd_executable(bench EXCLUDE_FROM_ALL b.c)\nadd_executable(x EXCLUDE_FROM_ALL x.c)\n"
+    *_, last = cmake.propose(listing({"CMakeLists.txt": named}))
+    assert last.command.endswith("--target all bench x'")
+
+
 def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
     *_, programs = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(S_DEVELOPER_MODE "t" OFF)\n'}))
     assert "-DS_DEVELOPER_MODE=ON" in programs.command
@@ -641,6 +656,18 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
     )
     circle = {"a.f90": "module a\nuse b\nend", "b.f90": "module b\nuse a\nend"}
     assert sorted(fortran.sort_files_by_dependency(circle)) == ["a.f90", "b.f90"]
+
+
+def test_a_fortran_program_that_lacks_modules_outside_the_tests_is_compiled_with_those_of_the_tests() -> None:
+    files = {
+        "ide/all.f90": "program all\n  use checks\nend program\n",
+        "test/checks.f90": "module checks\nend module\n",
+        "src/other.f90": "module other\nend module\n",
+    }
+    (proposal,) = fortran.propose(listing(files))
+    assert proposal.command == "gfortran -O2 -g -o ide-all test/checks.f90 ide/all.f90"
+    (proposal,) = fortran.propose(listing({"all.f90": "program all\n  use mpi\nend program\n"}))
+    assert proposal.command.endswith("-o program all.f90"), "the compiler says what this host lacks"
 
 
 def test_the_programs_of_a_fortran_library_are_compiled_with_what_they_use() -> None:
