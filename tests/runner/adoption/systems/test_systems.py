@@ -644,6 +644,19 @@ def test_python_packages_are_built_offline_first() -> None:
     assert commands[-1] == 'venv/bin/python -c "import p"'
 
 
+def test_the_examples_of_a_library_that_are_packages_of_their_own_are_built() -> None:
+    package = '[package]\nname = "e"\n[dependencies]\nlib = {{ path = "../.." }}\n{}'
+    files = {"Cargo.toml": '[package]\nname = "lib"\n', "src/lib.rs": ""}
+    for name, dependencies in {"words": 'fst = "1"', "plain": "", "site": 'axum = "0.8"'}.items():
+        files |= {f"examples/{name}/Cargo.toml": package.format(dependencies), f"examples/{name}/src/main.rs": ""}
+    first, *others = cargo.propose(listing(files))
+    start = "cargo build --release --manifest-path examples/{}/Cargo.toml --target-dir target/examples"
+    assert first.command == f"sh -c '{start.format('plain')} && {start.format('words')}'"
+    assert not any("--examples" in other.command for other in others), "the package itself has none"
+    first, *_ = cargo.propose(listing(files | {"examples/one.rs": ""}))
+    assert first.command == "cargo build --release --examples"
+
+
 def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
     files = {
         "a_main.f90": "program main\n  use fields\nend program\n",
