@@ -18,7 +18,9 @@ _DOCUMENT_NAME = re.compile(
 )
 _DOCUMENT_SUFFIXES = frozenset({"", ".md", ".markdown", ".mkd", ".rst", ".txt", ".org", ".adoc", ".first"})
 _SCRIPT_SUFFIXES = frozenset({".sh", ".bash", ".mk"})
-_RUNNING_SCRIPT = re.compile(r"run|test|check|bench|perf|example|demo|measure|time|profile", re.IGNORECASE)
+_RUNNING_SCRIPT = re.compile(
+    r"(?<![a-z])(?:run|tests?|checks?|bench\w*|perf\w*|examples?|demos?|measure|time|profile)(?![a-z])", re.IGNORECASE
+)
 """Names of scripts that show the work of the project's programs. Others may use a program as a step of the build."""
 _MAKEFILES = frozenset({"Makefile", "makefile", "GNUmakefile", "Makefile.am", "Makefile.in"})
 _CI_FILE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|\.circleci/config\.yml")

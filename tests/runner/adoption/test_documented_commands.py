@@ -112,9 +112,9 @@ def test_placeholders_of_sizes_are_filled_in() -> None:
 
 def test_a_helper_script_that_processes_the_sources_of_the_project_is_a_step_of_the_build() -> None:
     sources = {"runtime/a.um": "", "runtime/b.um": ""}
-    assert not find("./sorter a.um b.um", "runtime/embed.sh", **sources)
-    assert find("./sorter a.um b.um", "test.sh", **sources)
-    assert find("./sorter test/a.fq", "runtime/embed.sh", **sources)
+    assert not find("./sorter a.um b.um", "runtime/embed_runtime.sh", **sources)
+    assert find("./sorter a.um b.um", "run_tests.sh", **sources)
+    assert find("./sorter test/a.fq", "runtime/embed_runtime.sh", **sources)
 
 
 @pytest.mark.parametrize(
