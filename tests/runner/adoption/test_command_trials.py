@@ -763,6 +763,17 @@ def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
     assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
 
 
+@pytest.mark.parametrize("is_test", [True, False])
+def test_a_test_that_ignores_two_files_gets_no_other(monkeypatch: pytest.MonkeyPatch, *, is_test: bool) -> None:
+    bare = replace(BARE, is_test=is_test)
+    runs = [bare, WITH_FILE, WITH_OTHER_FILE, RunProposal("./x t/c", input_file="t/c")]
+    outcomes = {run.command: TriedCommand(run, (119,), cpu_seconds=0.001, own_bytes="same") for run in runs}
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    tried = try_file_runs(outcomes, monkeypatch, *runs)
+    assert ("./x t/c" in tried) is not is_test
+    assert "./x t/b" in tried
+
+
 @pytest.mark.parametrize(("seconds", "tries_more"), [(3.0, True), (11.0, False)])
 def test_while_no_input_is_quick_a_few_more_are_tried(seconds: float, *, tries_more: bool) -> None:
     slow = [TriedCommand(run, (900,), seconds=seconds) for run in (WITH_FILE, WITH_OTHER_FILE)]
