@@ -94,7 +94,7 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
             is_contained=not contained.isdisjoint((resized.after.name, _get_last_part(resized.after.name))),
         )
     ]
-    sentences = list(_describe_types(resized_types, definitions))
+    sentences = list(_describe_types(resized_types, definitions, abs(leading_part.faults) * facts.page_size))
     if not sentences:
         return difference
     return difference.model_copy(
@@ -152,11 +152,19 @@ def _get_last_part(name: str) -> str:
     return head.rpartition("::")[2] + bracket + arguments
 
 
-def _describe_types(resized_types: Sequence[_ResizedType], definitions: Sequence[ChangedDefinition]) -> Iterator[str]:
-    """Yield sentences on the types whose own fields changed, and on the largest of those that contain them."""
+def _describe_types(
+    resized_types: Sequence[_ResizedType], definitions: Sequence[ChangedDefinition], n_bytes: int
+) -> Iterator[str]:
+    """Yield sentences on the types whose own fields changed, and on the largest of those that contain them.
+
+    Parameters
+    ----------
+    n_bytes
+        The bytes of the pages by which the leading cause differs. So many objects of a type make them as take them all.
+    """
     causes = [resized for resized in resized_types if resized.is_cause]
     causes.sort(key=lambda resized: -abs(resized.own_growth))
-    yield from (_describe_type(resized, definitions) for resized in causes[:_MAX_TYPES])
+    yield from (_describe_type(resized, definitions, n_bytes) for resized in causes[:_MAX_TYPES])
     n_others = len(causes) - _MAX_TYPES
     if n_others > 0:
         yield f"The size of {format_count(n_others, 'other type')} changed as well."
@@ -165,11 +173,20 @@ def _describe_types(resized_types: Sequence[_ResizedType], definitions: Sequence
         yield f"So each {_shorten_type_name(largest)} takes {_format_growth(largest)}."
 
 
-def _describe_type(resized: _ResizedType, definitions: Sequence[ChangedDefinition]) -> str:
-    """Return by how many bytes a type grew or shrank, and which of its fields did it."""
+def _describe_type(resized: _ResizedType, definitions: Sequence[ChangedDefinition], n_bytes: int) -> str:
+    """Return by how many bytes a type grew or shrank, which of its fields did it, and how many objects it would take.
+
+    The number of objects is not known, but a reader who knows that there is only one can tell that it is not the cause.
+    """
     place = _find_place(resized, definitions)
     name = f"{_shorten_type_name(resized)}{f' ({place})' if place else ''}"
-    return f"Each {name} takes {_format_growth(resized)}: {join_words([*_describe_fields(resized)])}."
+    n_objects = round(n_bytes / abs(resized.growth))
+    number = f"; about {_round_to_two_digits(n_objects):,} of them would make the difference" if n_objects > 1 else ""
+    return f"Each {name} takes {_format_growth(resized)}: {join_words([*_describe_fields(resized)])}{number}."
+
+
+def _round_to_two_digits(number: int) -> int:
+    return int(float(f"{number:.1e}"))
 
 
 def _shorten_type_name(resized: _ResizedType) -> str:
