@@ -232,6 +232,8 @@ class Silence(View):
     """A silence: until a given time, nobody is notified of the drifts of some series."""
 
     id: int
+    series_id: int | None
+    """The series; None if it covers several. Of several definitions of the case, the newest one counts."""
     subject: str
     host: str
     case: str
