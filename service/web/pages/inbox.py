@@ -191,7 +191,7 @@ class Inbox:
 def build_table(args: Mapping[str, str], *, path: str, since: str) -> Table:
     """Return all events that an address asks for, from its offset on, as a table; for the parameters, see below."""
     rows = read_inbox(args, path=path, since=since, limit=_MAX_TABLE_EVENTS).rows
-    return build_event_table(EventRow(row.event, row.drift, row.cause, row.next_step) for row in rows)
+    return build_event_table(EventRow(row.event, row.drift, row.cause, row.assignees, row.next_step) for row in rows)
 
 
 def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:
@@ -361,13 +361,14 @@ def build_rows(
     further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
         drift = drift_of_event.get(event.id)
+        is_confirmable = can_be_confirmed(event, drift, further_runs)
         rows.append(
             ListedEvent(
                 event=event,
                 drift=drift,
                 trend=sparkline_of_series.get(drift.series_id) if drift else None,
-                assignees=describe_assignees(event),
-                next_step=describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
+                assignees=describe_assignees(event, can_be_confirmed=is_confirmable),
+                next_step=describe_next_step(event, can_be_confirmed=is_confirmable),
             )
         )
     return rows
