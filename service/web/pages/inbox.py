@@ -100,7 +100,12 @@ class InboxQuery:
     @property
     def filtered(self) -> bool:
         """Whether any filter other than the time is set."""
-        return any((self.direction, self.subject, self.host, self.cause, self.has_further_filters))
+        return bool(self.subject) or self.selects_within_map
+
+    @property
+    def selects_within_map(self) -> bool:
+        """Whether a filter is set that the map above the list does not follow, unlike that of the subject."""
+        return any((self.direction, self.host, self.cause, self.has_further_filters))
 
     @property
     def has_further_filters(self) -> bool:
