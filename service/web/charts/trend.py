@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import NamedTuple, TypedDict
 from uuid import UUID
 
-from service.rules.series.setting_words import (
+from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
+from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
+from service.text.setting_words import (
     describe_new_value,
     describe_setting_change,
     describe_setting_changes,
     rank_setting_changes,
     weigh_setting_changes,
 )
-from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
-from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.web.charts.axis_slots import OverlaidSlots, Slots
 from service.web.charts.chart_points import (
     MAX_COLUMNS,

@@ -360,7 +360,9 @@ def build_rows(
         The series by which the events are described.
     """
     drifts_of_event = leading_drifts.map_leading_drifts(store, [event.id for event in items], 1, selection)
-    drift_of_event = {event_id: drifts[0] for event_id, drifts in drifts_of_event.items() if drifts}
+    drift_of_event = {
+        event_id: redact_view_for_caller(drifts[0]) for event_id, drifts in drifts_of_event.items() if drifts
+    }
     sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))

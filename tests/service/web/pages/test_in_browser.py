@@ -410,7 +410,7 @@ def test_a_setting_beside_a_commit_with_a_long_title_is_read_on_the_page_of_the_
         (case,) = api.client.get("/workloads.json").json
         page = opened(address, **MODES["desktop"]).open(f"/cases/{case['key']}")
         cell = page.locator("td.whole > div").first
-        assert cell.inner_text().endswith(f"{title}, or allocator")
+        assert cell.inner_text().endswith(f"{title}, or allocator glibc → jemalloc")
         assert cell.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
 
 
@@ -772,7 +772,7 @@ def test_new_runs_appear_by_themselves(growing: tuple[FlaskClient, str], opened:
     history.send(client, history.reports()[history.REGRESSION :])
     chart = "Chart.getChart(document.querySelector('canvas'))"
     assert comes_true(page, f"() => {chart}.data.datasets.find(({{ id }}) => id === 'path').data.length === 14")
-    page.get_by_role("heading", name="variable.MALLOC_CONF changed").wait_for()
+    page.get_by_role("heading", name="MALLOC_CONF not set → dirty_decay_ms:0").wait_for()
     assert page.evaluate("window.same"), "the page was loaded again"
     watched.assert_quiet()
 

@@ -29,7 +29,7 @@ def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
     listed = text[text.index("4 open events in the last") :]  # below the map
     places = [
         listed.index(title)
-        for title in ("Hand memory", "variable.MALLOC_CONF changed", "one of 2 commits", "Keep a page of")
+        for title in ("Hand memory", "MALLOC_CONF not set → dirty_decay_ms:0", "one of 2 commits", "Keep a page of")
     ]
     assert places == sorted(places)
     assert "Improvement: −75.8 %" in text
