@@ -21,7 +21,7 @@ from service.schemas import triage
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction, Drift, Number
 from service.schemas.triage import EventDirection, EventOrder, State
-from service.store.events import cross_measurements, decisions, event_drifts, leading_drifts, silences
+from service.store.events import cross_measurements, decisions, event_drifts, leading_drifts, silences, unmoved_hosts
 from service.store.events.leading_drifts import SeriesSelection
 from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
@@ -308,6 +308,11 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
             for drift in sorted(found_drifts, key=lambda drift: (-headline.compute_size(drift), drift.id))
         ],
         withdrawn=_list_withdrawn_drifts(session, event_id),
+        unmoved_hosts=(
+            unmoved_hosts.list_unmoved_hosts(session, headline.choose_leading_drift(found_drifts))
+            if found_drifts
+            else []
+        ),
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
         allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )
