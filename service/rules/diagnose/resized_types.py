@@ -21,6 +21,9 @@ _MIN_CONTAINER_BYTES = 1024
 """A type that contains resized ones, such as a table of them, is named if it changed by at least so many bytes."""
 _MAX_ROUNDING_BYTES = 16
 """By how many bytes an allocator may round up an object that has grown."""
+_LARGE_BYTES, _MAX_LARGE_OBJECTS = 1024, 100
+"""A type of so many bytes that changed by fewer is left out if it would take more objects: most of such types, like the
+state of an interpreter, have one."""
 _OBJECT_CAUSES = frozenset(
     {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA, FaultCause.STACK, FaultCause.COPIED, FaultCause.UNKNOWN_TOUCH}
 )
@@ -114,6 +117,8 @@ def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: in
     """
     rounding = 0 if is_contained else _MAX_ROUNDING_BYTES
     growth, n_bytes = abs(resized.growth) + rounding, max(resized.before.bytes, resized.after.bytes)
+    if n_bytes >= _LARGE_BYTES > growth and abs(faults) * page_size > _MAX_LARGE_OBJECTS * growth:
+        return False
     return abs(faults) * page_size < growth + page_size or abs(faults) * n_bytes <= growth * n_pages
 
 

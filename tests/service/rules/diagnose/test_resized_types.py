@@ -107,6 +107,8 @@ def test_a_type_that_could_not_explain_so_many_faults_in_all_of_the_memory_is_no
     types = [layout("state", 1_000, ("a", 1_000))], [layout("state", 1_008, ("a", 1_000), ("b", 8))]
     assert explain(*types, faults=(10_000, 10_230)).resized_types, "an allocator rounds 8 bytes up"
     assert not explain(*types, faults=(10_000, 10_300)).resized_types
+    single = [layout("state", 2_000, ("a", 2_000))], [layout("state", 2_008, ("a", 2_000), ("b", 8))]
+    assert not explain(*single, faults=(10_000, 10_003)).resized_types, "it would take 1,500 of them"
     large = [layout("index", 9 << 20, ("a", 9 << 20))], [layout("index", (9 << 20) + 6_000, ("a", (9 << 20) + 6_000))]
     assert explain(*large, faults=(500, 502)).resized_types, "one object alone has two pages more"
     assert not explain(*large, faults=(500, 504)).resized_types
