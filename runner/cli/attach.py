@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from runner.attach.process_choice import ProcessChoice
     from runner.contract.diagnosis import Diagnosis
     from runner.contract.profile import Profile
+    from runner.profile.perf_record_options import CallGraph
     from runner.profile.permissions import RecordingPermissions
-    from runner.profile.recording_plan import CallGraph
     from runner.settings import Settings
     from runner.system.tree import Tree
 
@@ -231,7 +231,7 @@ def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
     Go binaries, and code that a runtime compiles while it runs, have no unwind tables that perf can read, so their
     stacks can only be unwound by frame pointers.
     """
-    from runner.profile.elf import choose_call_graph
+    from runner.profile.stack_unwinding import choose_call_graph
 
     if program.runtime in {"go", "java", "node", "dotnet"}:
         return "fp"

@@ -7,7 +7,7 @@ import click
 
 from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
-from runner.cli.github_actions import set_outputs
+from runner.cli.github_actions import set_verdict
 from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.options import (
     again_option,
@@ -100,7 +100,7 @@ def command(
     document = [report.model_dump(mode="json") for report in reports]
     # Output the result first, so that it is not lost if the suite cannot be written, or the service refuses it.
     output_result(document, as_json=as_json, output_file=output_file, show=lambda: _print_reports(reports))
-    set_outputs({"verdict": "failed" if has_failed else "measured"})
+    set_verdict("failed" if has_failed else "measured")
     if suite:
         _write_suite(reports, suite)
     if send:

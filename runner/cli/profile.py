@@ -31,7 +31,7 @@ from runner.workload.workload_lookup import choose_single_case
 if TYPE_CHECKING:
     from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
     from runner.contract.profile import Profile
-    from runner.profile.recording_plan import CallGraph
+    from runner.profile.perf_record_options import CallGraph
     from runner.reporting.client import Service
     from runner.subject.repository import Repository
     from runner.workload import Workload

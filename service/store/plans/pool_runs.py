@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import PlanRequest
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import POOL_SETTING
 from service.rules.plan.settled_revisions import StoredRun
 from service.rules.series.pools import find_stand_ins
 from service.store import shared_rows

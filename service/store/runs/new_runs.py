@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
@@ -15,11 +13,11 @@ from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
-from runner.contract.judging import Judging
 from service.rules.same_bytes import read_program_bytes
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import EnvironmentCount, Point, Revision, Run, RunCount, Series, StoredReport
+from service.store.newest_levels import SERIES_COLUMNS, SeriesUpdate
 from service.store.revisions import revisions
 from service.store.runs.packed_levels import EncodedPoint, pack_levels
 
@@ -33,7 +31,6 @@ _RUN_COLUMNS = (
 _ENVIRONMENT_KEY = ("environment_id", "host_id", "subject_id")
 _COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
-_SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "latest_at", "judged", "budget")
 
 
 class PreparedPoint(NamedTuple):
@@ -78,53 +75,6 @@ class _NewRun(NamedTuple):
     prepared_report: PreparedReport
 
 
-@dataclass(slots=True)
-class _SeriesUpdate:
-    """A series with the points added to it so far."""
-
-    metric: str
-    latest_position: int | None
-    """The position of the revision with the newest level; None if no revision has a level."""
-    latest_at: datetime | None
-    """When the newest level was measured."""
-    id: int
-    version: int
-    n_points: int
-    latest: str | None
-    latest_revision_id: int | None
-    judged: bool
-    budget: str | None
-    points: list[tuple[object, ...]] = field(default_factory=list)
-
-    def update_judging(self, judging: Judging, measured_at: datetime) -> None:
-        """Set whether and with which budget the metric is judged, according to the workload of a report.
-
-        A report that arrives late, and was measured before the newest level, changes nothing.
-        """
-        if self.latest_at is not None and measured_at < self.latest_at:
-            return
-        self.judged = judging.is_judged_in_history(self.metric)
-        self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
-
-    def update_latest_level(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
-        """Set the newest level, unless the series has a newer one."""
-        if (
-            self.latest_position is None
-            or self.latest_at is None
-            or (position, moment) >= (self.latest_position, self.latest_at)
-        ):
-            self.latest = value
-            self.latest_revision_id = revision_id
-            self.latest_position = position
-            self.latest_at = moment
-
-    def as_update_row(self) -> tuple[object, ...]:
-        """Return the id and the columns that the new points change, in the order of ``_SERIES_COLUMNS``."""
-        n_points = self.n_points + len(self.points)
-        latest_columns = (self.latest, self.latest_revision_id, self.latest_at)
-        return (self.id, self.version + 1, n_points, *latest_columns, self.judged, self.budget)
-
-
 def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     """Insert reports that are not stored yet, with their runs and points; update their series and the stored counts."""
     if not reports:
@@ -162,7 +112,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.update_rows(
         session,
         bulk.get_table(Series),
-        _SERIES_COLUMNS,
+        SERIES_COLUMNS,
         [update.as_update_row() for update in changed_series],
         encoded_columns=("latest",),
     )
@@ -196,7 +146,7 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
     return runs
 
 
-def _build_run_row(run: _NewRun, series: Mapping[str, _SeriesUpdate]) -> tuple[object, ...]:
+def _build_run_row(run: _NewRun, series: Mapping[str, SeriesUpdate]) -> tuple[object, ...]:
     """Return the values of a run's row, in the order of ``_RUN_COLUMNS``; ``series`` are those of its points."""
     report = run.prepared_report.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
@@ -227,7 +177,7 @@ def _add_runs_to_counts(session: Session, runs: Sequence[_NewRun]) -> None:
         bulk.insert_or_add_rows(session, bulk.get_table(model), rows, "runs", key)
 
 
-_SeriesByMetric = dict[str, _SeriesUpdate]
+_SeriesByMetric = dict[str, SeriesUpdate]
 """The series of one group."""
 
 
@@ -273,5 +223,5 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for position, case_id, measured_at, metric, *columns in rows:
-                series_by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
+                series_by_case[case_id][metric] = SeriesUpdate(metric, position, measured_at, *columns)
     return series

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import get_metric
 from runner.contract.metric import Kind
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import POOL_SETTING
 from service.rules.series.point_order import PathPoint
 from service.rules.series.pools import find_stand_ins
 from service.store.engine import bulk
