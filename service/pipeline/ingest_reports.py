@@ -26,7 +26,7 @@ from service.store.runs.fast_parse import PlainReport
 from service.store.runs.new_runs import PreparedPoint, PreparedReport
 from service.store.runs.same_report import is_same_report
 from service.store.runs.stored_reports import pack_report
-from service.store.series.points import encode_samples
+from service.store.series.encoded_samples import encode_samples
 
 _COUNTED_STATUS = Status.COUNTED.value
 _IDS_PER_QUERY = 500
