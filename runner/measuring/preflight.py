@@ -15,7 +15,7 @@ from runner.environment.programs_and_libraries import read_library_settings
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox
-from runner.host.trust import HostTrust, assess_host
+from runner.host.host_trust import HostTrust, assess_host
 from runner.mapped_files.prepared_files import describe_page_cache
 from runner.measuring.session_settings import build_session_settings
 from runner.measuring.trial import Bench

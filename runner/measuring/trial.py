@@ -39,7 +39,7 @@ from runner.errors import FaultwatchError
 from runner.execution.launcher import resolve_program
 from runner.execution.requested_limits import compute_memory_limit, explain_too_many_processes
 from runner.execution.sandbox import Sandbox
-from runner.host.trust import HostTrust
+from runner.host.host_trust import HostTrust
 from runner.installed_version import get_version
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
