@@ -34,7 +34,8 @@ from runner.subject.check_clone_before_turn import find_complete_revision, refus
 from runner.subject.repository import Repository
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.workload_lookup import check_metric, choose_single_case
+from runner.workload.case_choice import choose_single_case
+from runner.workload.workload_lookup import check_metric
 
 if TYPE_CHECKING:
     from runner.campaigns.setting_difference import Difference

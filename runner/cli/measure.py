@@ -33,7 +33,7 @@ from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.workload_lookup import choose_cases
+from runner.workload.case_choice import choose_cases
 
 _MAX_COMMITS = 1_000
 """How many commits before a revision are sent too, so that the service knows its position in the history."""

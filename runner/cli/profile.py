@@ -26,7 +26,7 @@ from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import Settings, load_settings
 from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.subject.subject_registry import register_subject
-from runner.workload.workload_lookup import choose_single_case
+from runner.workload.case_choice import choose_single_case
 
 if TYPE_CHECKING:
     from runner.contract.diagnosis import Diagnosis, DiagnosisRequest

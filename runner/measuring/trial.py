@@ -59,8 +59,8 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.servers.server_execution import ServerExecution, ServerOrder, split_processors, start_server
 from runner.subject.execution_tree_restorer import TreeRestorer
+from runner.subject.kept_files import KeepRules
 from runner.subject.session_tree_restorer import read_build_start
-from runner.subject.tree_changes import KeepRules
 from runner.system.tree import SettingValues, Tree
 from runner.workload import Workload
 from runner.workload.allocators import find_missing_library

@@ -14,7 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from runner.contract import Report
 from service.errors import ServiceError
-from service.rules.retention import reduce_report, thin_report
+from service.rules.thinned_reports_and_profiles import reduce_report, thin_report
 from service.schemas.history import Number
 from service.store import profiles
 from service.store.engine import bulk, table_partitions

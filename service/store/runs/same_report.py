@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.rules.retention import reduce_report, thin_report
+from service.rules.thinned_reports_and_profiles import reduce_report, thin_report
 from service.store.runs.stored_reports import unpack_report
 
 
