@@ -57,7 +57,8 @@ from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.servers.server_execution import ServerExecution, ServerOrder, split_processors, start_server
+from runner.servers.server_execution import ServerExecution, ServerOrder, start_server
+from runner.servers.server_processors import split_processors
 from runner.subject.execution_tree_restorer import TreeRestorer
 from runner.subject.kept_files import KeepRules
 from runner.subject.session_tree_restorer import read_build_start
