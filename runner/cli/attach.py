@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,26 +177,39 @@ def command(
 
     def show() -> None:
         """Print what was observed, and how to compare a later observation with it."""
-        from runner.cli.console import make_console
-        from runner.cli.formatting import escape_text
-
-        console = make_console()
-        for line in describe_outcome(outcome):
-            console.print(escape_text(line), highlight=False)
+        _print_lines(describe_outcome(outcome))
         _show_result(stored_observation, earlier_observation, program=program, draws_flames=draws_flames)
-        console.print(
-            f"\nStored as [bold]{stored_observation.observation_id}[/], with its stacks: "
-            f"{escape_text(str(folder / stored_observation.observation_id))}",
-            highlight=False,
-        )
-        console.print(
-            "[dim]To see the effect of a change: faultwatch attach PID "
-            f"--before {stored_observation.observation_id}[/]",
-            highlight=False,
-            soft_wrap=True,
-        )
+        _show_stored_place(stored_observation, folder)
 
     output_result(stored_observation.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Print lines of text, in which nothing is highlighted."""
+    from runner.cli.console import make_console
+    from runner.cli.formatting import escape_text
+
+    console = make_console()
+    for line in lines:
+        console.print(escape_text(line), highlight=False)
+
+
+def _show_stored_place(stored_observation: "StoredObservation", folder: Path) -> None:
+    """Print where an observation is stored, and how to compare a later one with it."""
+    from runner.cli.console import make_console
+    from runner.cli.formatting import escape_text
+
+    console = make_console()
+    console.print(
+        f"\nStored as [bold]{stored_observation.observation_id}[/], with its stacks: "
+        f"{escape_text(str(folder / stored_observation.observation_id))}",
+        highlight=False,
+    )
+    console.print(
+        f"[dim]To see the effect of a change: faultwatch attach PID --before {stored_observation.observation_id}[/]",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _choose_processes_from_arguments(
