@@ -50,7 +50,7 @@ from runner.profile.missing_names_and_callers import (
 )
 from runner.profile.perf_record_options import CallGraph, ExpectedCounts
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
-from runner.profile.python_lines import PythonLineRecorder, executes_python
+from runner.profile.python_lines import PythonLineRecorder, executes_python, may_count_lines
 from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.recording_reader import (
     ADDRESS_FIELDS,
@@ -423,8 +423,7 @@ class Profiling(Struct, frozen=True):
         pending_faults = collector.record_fault_stacks(expected_counts, _count_faults(recorded_sample))
         python_lines: tuple[PythonLine, ...] = ()
         pending_java_lines: Future[tuple[AllocatingLine, ...]] | None = None
-        # The lines of a runtime are counted for the whole process only, not for a region or the windows of a server.
-        if _get_scope(trial.workload) == "process":
+        if may_count_lines(_get_scope(trial.workload)):
             if executes_python(trial.mapped_files):
                 progress("counting the faults of Python lines")
                 python_lines = collector.count_python_lines()
