@@ -46,8 +46,9 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
     """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
-    start. Among equals, a count that repeats or nearly does comes first, then a command that executes more of the
-    project's code, then the benchmark with the most faults: an interpreter maps nothing of the project.
+    start. Among equals, a command that touches memory comes first, even a slow one, then a count that repeats or nearly
+    does, then a command that executes more of the project's code, then the benchmark with the most faults: an
+    interpreter maps nothing of the project.
     """
     programs: dict[str, list[TriedCommand]] = {}
     for candidate in tried_commands:
@@ -60,6 +61,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
         best_of_programs,
         key=lambda candidate: (
             _rank(candidate),
+            candidate.touches_little_memory,
             *_rank_steadiness(candidate),
             candidate.run.is_test and candidate.is_nearly_start,
             -candidate.own_faults,
@@ -74,7 +76,15 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
             for candidate in best_of_programs
             if is_of_same_kind(candidate) and candidate.did_work is best_command.did_work
         ]
-        return min(alike_commands, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
+        return min(
+            alike_commands,
+            key=lambda other: (
+                _rank(other),
+                other.touches_little_memory,
+                *_rank_steadiness(other),
+                -min(other.faults),
+            ),
+        )
     return best_command
 
 
