@@ -13,6 +13,8 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_MAX_TINY_INPUTS = 8
+"""The same for inputs with which the program hardly does more than start."""
 _MAX_IGNORED_FILES = 2
 """After so many files that a test has ignored, it gets no other."""
 _MAX_SLOW_INPUTS = 2
@@ -120,5 +122,7 @@ def has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand])
     quick_seconds = [duration for duration in seconds if duration <= SLOW_SECONDS]
     n_slow, slow_seconds = len(seconds) - len(quick_seconds), sum(seconds) - sum(quick_seconds)
     is_slow = n_slow >= _MAX_SLOW_INPUTS and (bool(quick_seconds) or slow_seconds >= _MAX_SLOW_SECONDS)
-    is_enough = len(seconds) >= _MAX_INPUTS or sum(quick_seconds) > MAX_SECONDS or is_slow
+    is_tiny = all(result.is_nearly_start for result in results_with_input)
+    max_inputs = _MAX_TINY_INPUTS if is_tiny else _MAX_INPUTS
+    is_enough = len(seconds) >= max_inputs or sum(quick_seconds) > MAX_SECONDS or is_slow
     return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)

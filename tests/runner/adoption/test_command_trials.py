@@ -765,6 +765,14 @@ def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
     assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
 
 
+@pytest.mark.parametrize(("faults", "is_enough"), [(150, False), (900, True)])
+def test_more_inputs_are_tried_while_each_hardly_does_more_than_start(faults: int, *, is_enough: bool) -> None:
+    runs = [RunProposal(f"./x t/{number}", input_file=f"t/{number}") for number in range(9)]
+    results = [TriedCommand(run, (faults,), cpu_seconds=0.002, seconds=0.002) for run in runs]
+    assert has_enough_inputs(runs[4], results[:4]) is is_enough
+    assert has_enough_inputs(runs[8], results[:8])
+
+
 @pytest.mark.parametrize("is_test", [True, False])
 def test_a_test_that_ignores_two_files_gets_no_other(monkeypatch: pytest.MonkeyPatch, *, is_test: bool) -> None:
     bare = replace(BARE, is_test=is_test)
