@@ -765,6 +765,24 @@ def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
     assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
 
 
+@pytest.mark.parametrize(("n_tests", "first"), [(30, "./test_25"), (5, "./test_0")])
+def test_of_many_tests_those_that_take_the_most_faults_are_tried_first(
+    n_tests: int, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = [RunProposal(f"./test_{number}", may_do_nothing=True, is_test=True) for number in range(n_tests)]
+    runs = [BARE, *tests, replace(tests[-1], command=f"{tests[-1].command} t/a", input_file="t/a"), WITH_FILE]
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_count_faults_roughly",
+        lambda _, __, run, ___: {"./test_25": 7000, "./test_3": None}.get(run.command, 118),
+    )
+    first_measurement = FirstMeasurement.__new__(FirstMeasurement)
+    ordered = first_measurement._put_heaviest_tests_first(BuildProposal("Make", ""), runs, Path())
+    assert sorted(run.command for run in ordered) == sorted(run.command for run in runs)
+    assert [run.command for run in ordered[:2]] == ["./x", first]
+    assert ordered[-1] is WITH_FILE
+
+
 @pytest.mark.parametrize(("faults", "is_enough"), [(150, False), (900, True)])
 def test_more_inputs_are_tried_while_each_hardly_does_more_than_start(faults: int, *, is_enough: bool) -> None:
     runs = [RunProposal(f"./x t/{number}", input_file=f"t/{number}") for number in range(9)]
