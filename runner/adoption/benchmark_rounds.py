@@ -1,17 +1,15 @@
 """Changes how much a suite of benchmarks does, where its command fixes the number of rounds."""
 
 import re
+from collections.abc import Sequence
 
 _ROUNDS = re.compile(r"(-test\.benchtime=|--benchmark_min_time=)(\d+)x(?!\w)")
 """The number of rounds in a command of Go's benchmarks, or of Google Benchmark."""
 _FACTOR = 100
 _MAX_ROUNDS = 100_000
-_GO_RESULT = re.compile(r"^(Benchmark\w*?)(?:/\S*)?(?:-\d+)?\s+\d+\s+([\d.]+) ns/op", re.MULTILINE)
-"""The result of a Go benchmark: its name, without that of a part, and the duration of a round."""
-_SLOW_SECONDS = 0.2
-"""A round that takes longer makes ten rounds of a benchmark too slow, in seconds."""
-_MAX_SLOW_SHARE = 0.25
-"""If more benchmarks than this share are slow, they are what the suite is about."""
+_GO_PATTERN = re.compile(r"-test\.bench=(\"[^\"]*\"|[^\s']+)")
+"""The pattern of the benchmarks in a command of Go's."""
+_GO_NAME = re.compile(r"Benchmark\w+")
 
 
 def reduce_rounds(command: str) -> str:
@@ -27,18 +25,24 @@ def increase_rounds(command: str) -> str:
     return _ROUNDS.sub(rf"\g<1>{rounds}x", command) if match and rounds <= _MAX_ROUNDS else ""
 
 
-def skip_slow_benchmarks(command: str, output: str) -> str:
-    """Return a command of Go's benchmarks without the few that take nearly all the time; empty if it has none.
+def list_benchmark_commands(command: str, names_text: str) -> dict[str, str]:
+    """Return the commands that run a single round of each benchmark alone, by their names.
 
     Parameters
     ----------
-    output
-        What the command has printed with a single round.
+    names_text
+        What the command of :func:`ask_for_names` has printed.
     """
-    results = [(match[1], float(match[2]) / 1e9) for match in _GO_RESULT.finditer(output)]
-    slow_names = list(dict.fromkeys(name for name, seconds in results if seconds > _SLOW_SECONDS))
-    names = {name for name, _ in results}
-    if "-test.bench=" not in command or not slow_names or len(slow_names) > _MAX_SLOW_SHARE * len(names):
-        return ""
-    option = f'-test.skip="^({"|".join(slow_names)})$"'
-    return re.sub(r"(?=-test\.benchtime=)", lambda _: f"{option} ", command, count=1)
+    names = [line for line in names_text.splitlines() if _GO_NAME.fullmatch(line)]
+    single_round = reduce_rounds(command) or command
+    return {name: _GO_PATTERN.sub(f'-test.bench="^{name}$"', single_round, count=1) for name in dict.fromkeys(names)}
+
+
+def ask_for_names(command: str) -> str:
+    """Return a command that prints the names of the benchmarks of a Go command; empty if it is none."""
+    return _GO_PATTERN.sub(r"-test.list=\1", command, count=1) if _GO_PATTERN.search(command) else ""
+
+
+def skip_benchmarks(command: str, names: Sequence[str]) -> str:
+    """Return a command of Go's benchmarks that leaves some of them out."""
+    return _GO_PATTERN.sub(lambda match: f'{match[0]} -test.skip="^({"|".join(names)})$"', command, count=1)

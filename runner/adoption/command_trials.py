@@ -15,7 +15,13 @@ from typing import Protocol
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from runner.adoption.benchmark_rounds import increase_rounds, reduce_rounds, skip_slow_benchmarks
+from runner.adoption.benchmark_rounds import (
+    ask_for_names,
+    increase_rounds,
+    list_benchmark_commands,
+    reduce_rounds,
+    skip_benchmarks,
+)
 from runner.adoption.built_programs import (
     BuiltProgram,
     add_file_runs,
@@ -115,6 +121,8 @@ _SERVER_TRIAL_SECONDS = 90
 """The same for a server, whose trial is its start, its fill, and all windows of its load."""
 _MIN_BENCHMARK_SECONDS = 0.1
 """A benchmark that takes less CPU time, in seconds, gets more rounds if it has a fixed number of them."""
+_MAX_SLOW_SHARE = 0.25
+"""If more benchmarks than this share are slow, they are what the suite is about."""
 _MIN_SAMPLES = 3
 """Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
@@ -487,13 +495,20 @@ class FirstMeasurement:
         They include those of what starts the program, which hardly differ between executions, so the numbers can be
         compared with one another.
         """
+        result, faults, cpu_seconds = self._execute_once(proposal, run, tree, _QUICK_TIMEOUT_SECONDS)
+        is_usable = result.status == 0 and cpu_seconds <= SLOW_SECONDS and not prints_error_line(result.output)
+        return faults if is_usable else None
+
+    def _execute_once(
+        self, proposal: BuildProposal, run: RunProposal, tree: Path, timeout: float
+    ) -> tuple[ProgramResult, int, float]:
+        """Execute a command once, and return what it prints, with its minor faults and its CPU time in seconds."""
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        result = self._execute_command(workload, tree, _QUICK_TIMEOUT_SECONDS)
+        result = self._execute_command(workload, tree, timeout)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        is_usable = result.status == 0 and cpu_seconds <= SLOW_SECONDS and not prints_error_line(result.output)
-        return after.ru_minflt - before.ru_minflt if is_usable else None
+        return result, after.ru_minflt - before.ru_minflt, cpu_seconds
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself.
@@ -646,19 +661,45 @@ class FirstMeasurement:
         return best_result
 
     def _try_fewer_benchmarks(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a suite of benchmarks that took long without its few slow ones, or else with a single round of each.
+        """Try a suite of benchmarks that took long without its slow ones, or else with a single round of each.
 
-        Return the given result if neither works.
+        If many are slow, the single round comes first. Return the given result if neither works.
         """
         run = tried_command.run
-        single_round = reduce_rounds(run.command)
-        workload = self._make_workload(proposal, replace(run, command=single_round), TRIAL_SECONDS)
-        output = self._execute_command(workload, tree).output
-        for command in filter(None, (skip_slow_benchmarks(run.command, output), single_round)):
+        names, slow_names = self._find_slow_benchmarks(proposal, run, tree)
+        shorter = skip_benchmarks(run.command, slow_names) if 0 < len(slow_names) < len(names) else ""
+        are_few = len(slow_names) <= _MAX_SLOW_SHARE * len(names)
+        commands = [shorter, reduce_rounds(run.command)]
+        for command in filter(None, commands if are_few else reversed(commands)):
             result = self._try_run(proposal, replace(run, command=command), tree)
             if result.faults:
                 return result
         return tried_command
+
+    def _find_slow_benchmarks(
+        self, proposal: BuildProposal, run: RunProposal, tree: Path
+    ) -> tuple[list[str], list[str]]:
+        """Return the names of a suite's benchmarks, and of those that are slow, fail, or could not be run in time.
+
+        Each runs a single round alone: one whose preparation does not end would hide the others. Both lists are empty
+        if the names are unknown.
+        """
+        asking = ask_for_names(run.command)
+        if not asking:
+            return [], []
+        workload = self._make_workload(proposal, replace(run, command=asking), TRIAL_SECONDS)
+        commands = list_benchmark_commands(run.command, self._execute_command(workload, tree).output)
+        ends_at = time.monotonic() + _MAX_SEARCH_SECONDS
+        slow_names = []
+        for name, command in commands.items():
+            is_quick = time.monotonic() < ends_at and self._is_quick(proposal, replace(run, command=command), tree)
+            slow_names += [] if is_quick else [name]
+        return list(commands), slow_names
+
+    def _is_quick(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
+        """Return whether one execution of a command succeeds and takes little CPU time."""
+        result, _, cpu_seconds = self._execute_once(proposal, run, tree, SLOW_SECONDS)
+        return result.status == 0 and cpu_seconds <= _MAX_QUICK_SECONDS
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help, or of its own, by which it computes less.

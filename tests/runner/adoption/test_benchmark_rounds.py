@@ -2,7 +2,13 @@
 
 import pytest
 
-from runner.adoption.benchmark_rounds import increase_rounds, reduce_rounds, skip_slow_benchmarks
+from runner.adoption.benchmark_rounds import (
+    ask_for_names,
+    increase_rounds,
+    list_benchmark_commands,
+    reduce_rounds,
+    skip_benchmarks,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,12 +41,12 @@ def test_the_rounds_of_a_benchmark_are_reduced_to_one(command: str, shorter: str
     assert reduce_rounds(command) == shorter
 
 
-def test_the_few_benchmarks_that_take_nearly_all_the_time_are_left_out() -> None:
-    quick = "".join(f"BenchmarkQuick{number}-2 \t 1\t 325.0 ns/op\t 8 B/op\n" for number in range(7))
-    slow = "    compiler.go:434: > 0\nBenchmarkFib/large-2 \t 1\t 5152061489 ns/op\n"
-    command = "bin/b -test.bench=. -test.benchtime=10x"
-    shorter = 'bin/b -test.bench=. -test.skip="^(BenchmarkFib)$" -test.benchtime=10x'
-    assert skip_slow_benchmarks(command, quick + slow) == shorter
-    assert skip_slow_benchmarks(command, quick) == ""
-    assert skip_slow_benchmarks(command, slow) == "", "the suite is about it"
-    assert skip_slow_benchmarks("./fib", quick + slow) == ""
+def test_each_benchmark_of_go_can_be_run_alone_and_left_out() -> None:
+    command = "sh -c 'cd p && exec ../b -test.bench=. -test.benchtime=10x'"
+    assert ask_for_names(command) == "sh -c 'cd p && exec ../b -test.list=. -test.benchtime=10x'"
+    commands = list_benchmark_commands(command, "TestScan\nBenchmarkFib\nBenchmarkAdd\nok\n")
+    assert list(commands) == ["BenchmarkFib", "BenchmarkAdd"]
+    assert commands["BenchmarkAdd"] == """sh -c 'cd p && exec ../b -test.bench="^BenchmarkAdd$" -test.benchtime=1x'"""
+    shorter = skip_benchmarks('bin/b -test.bench="a|b" -test.benchtime=10x', ["BenchmarkFib", "BenchmarkAdd"])
+    assert shorter == 'bin/b -test.bench="a|b" -test.skip="^(BenchmarkFib|BenchmarkAdd)$" -test.benchtime=10x'
+    assert ask_for_names("./fib --benchmark_min_time=10x") == ""
