@@ -61,13 +61,18 @@ def replace_missing_compiler(proposal: BuildProposal, sources: Sources, log: str
     match = _MISSING_PROGRAM.search(log)
     if proposal.system != "Make" or match is None:
         return None
-    name = PurePosixPath(match[1]).name
-    compiler = next((usual for usual, names in _COMPILERS.items() if names.fullmatch(name)), None)
+    compiler = name_usual_compiler(match[1])
     if compiler is None or shutil.which(compiler, path=PROCESS_VARIABLES["PATH"]) is None:
         return None
     variables = [variable for variable, value in list_variables(sources) if value.split()[:1] == [match[1]]]
     assignments = [f"{variable}={compiler}" for variable in dict.fromkeys(variables)]
     return _assign_variables(proposal, assignments)
+
+
+def name_usual_compiler(path: str) -> str | None:
+    """Return the usual name of the kind of compiler to which a path or a name belongs; None if it is no compiler."""
+    name = PurePosixPath(path).name
+    return next((usual for usual, names in _COMPILERS.items() if names.fullmatch(name)), None)
 
 
 def _assign_variables(proposal: BuildProposal, assignments: Sequence[str]) -> BuildProposal | None:

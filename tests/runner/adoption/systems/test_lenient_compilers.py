@@ -53,6 +53,20 @@ def test_other_build_systems_get_the_compiler_in_their_environment() -> None:
     assert accept_rejected_code(BuildProposal("Cargo", "cargo build"), listing({}), FRIEND) is None
 
 
+def test_a_fortran_compiler_of_mpi_accepts_calls_with_different_arguments() -> None:
+    mismatch = "Error: Type mismatch between actual argument at (1) and actual argument at (2) (REAL(8)/INTEGER(4))."
+    log = f"comm.f90:142:27:\n\n  142 | CALL MPI_ALLREDUCE(a)\n      |          1\n{mismatch}\n"
+    sources = listing({"Makefile": "MPI_COMPILER=mpif90\nC_MPI_COMPILER=mpicc\nFLAGS=$(FLAGS_$(COMPILER))\n"})
+    retry = accept_rejected_code(MAKE, sources, log)
+    assert retry
+    assert retry.command == "sh -c 'make \"MPI_COMPILER=mpif90 -fallow-argument-mismatch\" -j$(nproc)'"
+    assert accept_rejected_code(MAKE, sources, f"{log}Error: Symbol 'x' at (1) has no IMPLICIT type\n") is None
+    cmake = accept_rejected_code(BuildProposal("CMake", "cmake -B build"), sources, log)
+    assert cmake
+    assert cmake.environment == {"FC": "gfortran -fallow-argument-mismatch"}
+    assert names_option(mismatch)
+
+
 def test_errors_that_name_an_option_are_recognised() -> None:
     assert names_option(FRIEND)
     assert not names_option("a.c:1:2: error: expected ';' before 'x'")
