@@ -60,7 +60,7 @@ def describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     if candidates_known:
         candidate_text = f"one of {len(candidates)} commits, {candidates[0]}…{candidates[-1]}"
     else:
-        candidate_text = f"{bad} or a commit before it"
+        candidate_text = f"a commit up to {bad}"
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
     purpose = "proves or refutes it, and names the commit" if suspected else "names the commit"

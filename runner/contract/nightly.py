@@ -103,7 +103,7 @@ class NightlyDrift(Strict):
         if self.title:
             return f"{self.revision[:10]} {self.title}"
         commit = self.revision[:10]
-        return f"{commit} or a commit before it" if self.cause in {"commit", "both"} else f"at {commit}"
+        return f"a commit up to {commit}" if self.cause in {"commit", "both"} else f"at {commit}"
 
 
 class NightlyDigest(Strict):

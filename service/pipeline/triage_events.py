@@ -98,5 +98,5 @@ def _silence_series(
         silence_request = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
         silence = silences.add_silence(session, silence_request, author, now)
         if silence is not None:
-            rows.append(silences.build_view(silence, now))
-    return rows
+            rows.append(silence)
+    return silences.build_views(session, rows, now)

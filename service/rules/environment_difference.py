@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from service.rules.environment_name import name_environment
 from service.rules.series.cause import list_setting_changes
-from service.rules.series.setting_words import describe_setting_changes
 from service.schemas.directory import EnvironmentEntry
+from service.text.setting_words import describe_setting_changes
 
 
 class NamedEnvironment(NamedTuple):

@@ -15,12 +15,7 @@ from runner.contract.budget import Budget
 from service.schemas.certainty import Cause as Cause  # noqa: PLC0414
 from service.schemas.certainty import Certainty, decide_certainty
 from service.text.cause_text import name_candidates, prefix_provisional
-
-_MAX_NAMED_SETTINGS = 2
-"""Number of settings that a headline names; further settings are counted."""
-_LEADING_SETTINGS = ("memory.page_size", "kernel.release")
-"""Settings that a headline names first, because others depend on them. The kernel, for example, determines which
-processor features are visible."""
+from service.text.setting_words import describe_setting_changes
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -361,14 +356,10 @@ class Drift(View):
         if self.cause is Cause.COMMIT:
             return self.blamed
         is_provisional = self.certainty is Certainty.PROVISIONAL
-        settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _LEADING_SETTINGS)
-        names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the configuration"
-        n_more = len(settings) - _MAX_NAMED_SETTINGS
-        if n_more > 0:
-            names += f" and {n_more} more"
+        settings_text = describe_setting_changes(self.settings) if self.settings else ""
         words = {
-            Cause.CONFIG: f"{names} changed",
-            Cause.COMMIT_AND_CONFIG: f"{self.blamed}, or {names}",
+            Cause.CONFIG: settings_text or "the configuration changed",
+            Cause.COMMIT_AND_CONFIG: f"{self.blamed}, or {settings_text or 'the configuration'}",
             Cause.UNKNOWN: "no recorded factor explains it" if is_provisional else "No recorded factor explains it",
         }[self.cause]
         return prefix_provisional(words) if is_provisional else words

@@ -232,6 +232,8 @@ class Silence(View):
     """A silence: until a given time, nobody is notified of the drifts of some series."""
 
     id: int
+    series_id: int | None
+    """The series; None if it covers several. Of several definitions of the case, the newest one counts."""
     subject: str
     host: str
     case: str
@@ -495,6 +497,17 @@ class EventSummary(View):
         return {**values, **title_and_author, "certainty": certainty_of_event}
 
 
+class UnmovedHost(View):
+    """A host that measured the case of an event's leading drift before and after it, and has no drift between."""
+
+    host: str
+    series_id: int
+    before: Number
+    """The newest value at the commit before the candidates."""
+    after: Number
+    """The newest value at the last candidate."""
+
+
 class EventDetail(EventSummary):
     """An event with all its details."""
 
@@ -504,6 +517,8 @@ class EventDetail(EventSummary):
     """The drifts. The largest change, relative to its level, comes first."""
     withdrawn: list[WithdrawnDrift]
     """Drifts that were certain, but no longer are. The largest change, relative to its level, comes first."""
+    unmoved_hosts: list[UnmovedHost]
+    """Other hosts that measured both sides of the leading drift, and have no drift there."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""

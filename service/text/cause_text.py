@@ -15,7 +15,8 @@ _MAX_COMMITS = 3
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
     """Return the text for the cause in a headline: the title of the only candidate, otherwise the range of commits.
 
-    If the change is not confirmed, the text begins with a prefix that says so: lists cut off the ends of long texts.
+    Every reservation comes first: that the change is not confirmed, or that several commits could have caused it. Lists
+    and the map cut off the ends of long texts, and what is left of a range must not read like one commit.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
         return title
     first_hash, last_hash = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
     if not all_known:
-        return f"{last_hash} or a commit before it"
+        return f"a commit up to {last_hash}"
     return (title or last_hash) if len(commits) == 1 else f"one of {len(commits)} commits, {first_hash}…{last_hash}"
 
 

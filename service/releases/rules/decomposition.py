@@ -9,7 +9,6 @@ from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import compute_percent_change, is_mostly_suspected
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Cause, Drift, Number
-from service.text.cause_text import prefix_provisional
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +94,10 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     commits: list[str] = []
     if event is not None and is_proven:
         name, commits = event.blamed, list(event.culprits)
-    elif drift.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG}:
+    else:
         name = drift.cause_words
         if part_certainty in {Certainty.SINGLE_COMMIT, Certainty.PROVEN}:
             commits = [candidate.commit for candidate in drift.candidates]
-    else:
-        unnamed = "the configuration" if drift.cause is Cause.CONFIG else "cause unknown"
-        name = ", ".join(setting.name for setting in drift.settings) or unnamed
-        if part_certainty is Certainty.PROVISIONAL:
-            name = prefix_provisional(name)
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,

@@ -10,18 +10,25 @@ _MAX_NAMED_AUTHORS = 2
 """At most this many authors are named; the others are only counted."""
 
 
-def describe_assignees(event: EventSummary) -> str:
+def describe_assignees(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
     """Return who should look into an event: the chosen assignee, otherwise the authors of its proven commits.
 
     If no commit is proven, these are the authors of the candidates, unless there are more than two. Empty if there is
-    nobody to name: until further runs confirm the change, only the chosen assignee is returned. The same holds if not
-    all candidates are known, because the author of a known one is rarely to blame for what unknown commits changed.
+    nobody to name: while further runs will decide whether there is a change, only the chosen assignee is returned. The
+    same holds if not all candidates are known, because the author of a known one is rarely to blame for what unknown
+    commits changed.
+
+    Parameters
+    ----------
+    can_be_confirmed
+        Whether further runs, which could confirm an event in doubt, can be expected. If not, somebody has to decide.
     """
     if event.assignee:
         return event.assignee
     if event.culprits:
         return _join_names(list(dict.fromkeys(culprit.author for culprit in event.culprits if culprit.author)))
-    if event.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG} and event.certainty is not Certainty.PROVISIONAL:
+    is_waiting = event.certainty is Certainty.PROVISIONAL and can_be_confirmed
+    if event.cause in {Cause.COMMIT, Cause.COMMIT_AND_CONFIG} and not is_waiting:
         if event.certainty is Certainty.SINGLE_COMMIT and event.author:
             return event.author
         if event.candidates_known and event.n_candidates and len(event.authors) <= _MAX_NAMED_AUTHORS:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
+_ANY_TEXT = re.compile(r"(?<!\\)\*+")
+"""What stands for any text in a pattern."""
+
 
 @dataclass(frozen=True, slots=True)
 class SilencePattern:
@@ -58,11 +61,16 @@ def make_literal_pattern(name: str) -> str:
     return name.replace("*", r"\*")
 
 
+def read_literal_pattern(pattern: str) -> str | None:
+    """Return the only name that a pattern matches; None if it matches several."""
+    return None if _ANY_TEXT.search(pattern) else pattern.replace(r"\*", "*")
+
+
 @lru_cache(maxsize=1024)
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern."""
     # Successive asterisks count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
-    parts = [re.escape(part.replace(r"\*", "*")) for part in re.split(r"(?<!\\)\*+", pattern)]
+    parts = [re.escape(part.replace(r"\*", "*")) for part in _ANY_TEXT.split(pattern)]
     head, *tail = parts
     if not tail:
         return re.compile(head, re.DOTALL)

@@ -15,14 +15,14 @@ from sqlalchemy.orm import Session
 
 from runner.contract import get_metric
 from service.rules.events import lifecycle
-from service.rules.events.leading_drift import compute_size
+from service.rules.events.leading_drift import choose_leading_drift, compute_size
 from service.rules.events.silence import SilencePattern, find_end_of_silence
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction, Drift, Number
 from service.schemas.triage import EventDirection, EventOrder, State
-from service.store.events import cross_measurements, decisions, event_drifts, leading_drifts, silences
+from service.store.events import cross_measurements, decisions, event_drifts, leading_drifts, silences, unmoved_hosts
 from service.store.events.leading_drifts import SeriesSelection
 from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
@@ -309,6 +309,9 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
             for drift in sorted(found_drifts, key=lambda drift: (-compute_size(drift), drift.id))
         ],
         withdrawn=_list_withdrawn_drifts(session, event_id),
+        unmoved_hosts=(
+            unmoved_hosts.list_unmoved_hosts(session, choose_leading_drift(found_drifts)) if found_drifts else []
+        ),
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
         allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )

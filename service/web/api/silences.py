@@ -61,7 +61,7 @@ def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
         session.flush()
         target, detail = silences.summarise_silence(silence)
         audit_log.record_action(session, AuditAction.SILENCED, target, detail, author)
-        silence_view = silences.build_view(silence, now)
+        (silence_view,) = silences.build_views(session, [silence], now)
     location = url_for("api.silences.get", silence_id=silence_view.id)
     return silence_view.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": location}
 
@@ -89,4 +89,4 @@ def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
             raise make_not_found(f"silence {silence_id}")
         if row.ended_at == now:  # Otherwise it had ended before, and this request changed nothing.
             audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
-        return silences.build_view(row, now)
+        return silences.build_views(session, [row], now)[0]

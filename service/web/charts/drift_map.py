@@ -16,12 +16,12 @@ from runner.contract.number_text import format_count
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
-from service.rules.series.setting_words import describe_new_value, describe_setting_changes
 from service.schemas.history import Cause
 from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
+from service.text.setting_words import describe_new_value, describe_setting_changes
 from service.web.charts.drift_map_setting_changes import SettingsChange, group_config_events
 
 ROW, CALLOUT, AXIS = 24, 24, 40
@@ -47,6 +47,9 @@ _MAX_HOVER_LINES = 3
 """Largest number of lines that a callout shows on hover."""
 _MIN_SUBJECT_CHARACTERS = 16
 """Smallest number of characters of a commit's subject that a callout shows beside the author."""
+_MIN_CAUSE_CHARACTERS, _MIN_CASE_CHARACTERS = 26, 12
+"""Characters of a cause that a callout shows before it shortens the case, and the smallest number of the case's: the
+name of the case is also that of its row, but nothing else beside the grid names the cause."""
 _MAX_SHORT_CHARACTERS = 21
 """Largest number of characters of a callout on a phone."""
 _MAX_VALUE_CHARACTERS = 22
@@ -548,10 +551,12 @@ def _describe_event(event: MapEvent, drift: MapDrift, n_characters: int) -> tupl
         move_text = f"{event.state.value}: {move_text}"
     other_series = f" and {event.n_series - 1:,} more series" if event.n_series > 1 else ""
     _subject, _workload, case = drift.row
-    place = f" in {case}{other_series}"
     cause = _describe_cause(event)
     if not cause:
-        return move_text, place
+        return move_text, f" in {case}{other_series}"
+    room = n_characters - min(len(move_text), _MAX_FIRST_PART_CHARACTERS) - len(f" in {other_series} · ")
+    room_of_case = room - min(len(cause), _MIN_CAUSE_CHARACTERS)
+    place = f" in {_shorten_text(case, max(room_of_case, _MIN_CASE_CHARACTERS))}{other_series}"
     author = f" ({event.author})" if event.author else ""
     room = n_characters - min(len(move_text), _MAX_FIRST_PART_CHARACTERS) - len(f"{place} · ")
     if room - len(author) < min(len(cause), _MIN_SUBJECT_CHARACTERS):

@@ -26,6 +26,7 @@ class DriftMark:
     left: float
     top: float
     worse: bool
+    suspected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,10 @@ def _find_end_of_level(drifts: Iterable[Drift], index_of: dict[UUID, int], index
 
 def _mark_drift(drift: Drift, left: float, top: float) -> DriftMark:
     return DriftMark(
-        round(100 * left / WIDTH, 2), round(100 * top / HEIGHT, 2), drift.direction is Direction.REGRESSION
+        left=round(100 * left / WIDTH, 2),
+        top=round(100 * top / HEIGHT, 2),
+        worse=drift.direction is Direction.REGRESSION,
+        suspected=drift.evidence.wants_rerun,
     )
 
 

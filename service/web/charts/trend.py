@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import NamedTuple, TypedDict
 from uuid import UUID
 
-from service.rules.series.setting_words import (
+from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
+from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
+from service.text.setting_words import (
     describe_new_value,
     describe_setting_change,
     describe_setting_changes,
     rank_setting_changes,
     weigh_setting_changes,
 )
-from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
-from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.web.charts.axis_slots import OverlaidSlots, Slots
 from service.web.charts.chart_points import (
     MAX_COLUMNS,
@@ -71,7 +71,8 @@ class FlaggedDot(Dot):
 
     direction: str
     standing: str
-    """Whether somebody still has to decide: ``open``, ``accepted`` or ``closed``."""
+    """Whether somebody still has to decide: ``open``, ``suspected`` (also open, but not certain), ``accepted`` or
+    ``closed``."""
     weight: float
     """The relative change of the level. Where labels overlap, those of larger changes are kept."""
     label: str
@@ -169,7 +170,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     get_plot
         Computes the plot of a series, or returns a stored one.
     standings
-        ``accepted`` or ``closed`` for each drift that somebody has decided on, by id. All others are open.
+        ``accepted`` or ``closed`` for each drift that somebody has decided on, by id.
     """
     plot = get_plot(series)
     path, off_path, slots = plot.path, plot.off_path, plot.slots
@@ -203,9 +204,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         "thinned": window is not None or is_thinned or any(other["thinned"] for other in others),
         "path": [make_dot(point) for point in thinned_path],
         "beside": [make_dot(point) for point in thinned_off_path],
-        "flags": [
-            _flag_drift(drift, make_dot(point), standings.get(drift.id, "open")) for drift, point in flagged_drifts
-        ],
+        "flags": [_flag_drift(drift, make_dot(point), standings.get(drift.id, "")) for drift, point in flagged_drifts],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels, and a median of all points would look like one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
@@ -354,8 +353,9 @@ def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
     Parameters
     ----------
     standing
-        The triage status of the drift: ``open``, ``accepted`` or ``closed``.
+        ``accepted`` or ``closed``; empty if nobody has decided on the drift.
     """
+    standing = standing or ("suspected" if drift.evidence.wants_rerun else "open")
     size = format_difference(drift.change, drift.unit)
     share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
     decision_clause = "" if standing == "open" else f", {standing}"

@@ -273,7 +273,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
     return {
         "event": event,
         "headline": split_headline(event.headline, drift.case if drift else ""),
-        "assignees": describe_assignees(event),
+        "assignees": describe_assignees(event, can_be_confirmed=can_be_confirmed),
         "to_do": describe_next_step(event, can_be_confirmed=can_be_confirmed),
         "drift": redact_view_for_caller(drift),
         "picture": draw_drift(detail, drift) if drift and detail else None,

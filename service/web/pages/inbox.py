@@ -100,7 +100,12 @@ class InboxQuery:
     @property
     def filtered(self) -> bool:
         """Whether any filter other than the time is set."""
-        return any((self.direction, self.subject, self.host, self.cause, self.has_further_filters))
+        return bool(self.subject) or self.selects_within_map
+
+    @property
+    def selects_within_map(self) -> bool:
+        """Whether a filter is set that the map above the list does not follow, unlike that of the subject."""
+        return any((self.direction, self.host, self.cause, self.has_further_filters))
 
     @property
     def has_further_filters(self) -> bool:
@@ -191,7 +196,7 @@ class Inbox:
 def build_table(args: Mapping[str, str], *, path: str, since: str) -> Table:
     """Return all events that an address asks for, from its offset on, as a table; for the parameters, see below."""
     rows = read_inbox(args, path=path, since=since, limit=_MAX_TABLE_EVENTS).rows
-    return build_event_table(EventRow(row.event, row.drift, row.cause, row.next_step) for row in rows)
+    return build_event_table(EventRow(row.event, row.drift, row.cause, row.assignees, row.next_step) for row in rows)
 
 
 def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:
@@ -355,19 +360,22 @@ def build_rows(
         The series by which the events are described.
     """
     drifts_of_event = leading_drifts.map_leading_drifts(store, [event.id for event in items], 1, selection)
-    drift_of_event = {event_id: drifts[0] for event_id, drifts in drifts_of_event.items() if drifts}
+    drift_of_event = {
+        event_id: redact_view_for_caller(drifts[0]) for event_id, drifts in drifts_of_event.items() if drifts
+    }
     sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
         drift = drift_of_event.get(event.id)
+        is_confirmable = can_be_confirmed(event, drift, further_runs)
         rows.append(
             ListedEvent(
                 event=event,
                 drift=drift,
                 trend=sparkline_of_series.get(drift.series_id) if drift else None,
-                assignees=describe_assignees(event),
-                next_step=describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
+                assignees=describe_assignees(event, can_be_confirmed=is_confirmable),
+                next_step=describe_next_step(event, can_be_confirmed=is_confirmable),
             )
         )
     return rows

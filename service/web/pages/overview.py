@@ -60,6 +60,9 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = redact_view_for_caller(failures)
     failure_groups = _group_failures_by_revision(failures)
+    # The map has a picture of each subject, but follows no other filter of the list; the page says so.
+    subject = event_list.query.subject
+    map_subject = subject if subject in dict(event_list.choices["subject"]) else ""
     return Page(
         "overview.html",
         inbox.build_context(
@@ -71,7 +74,8 @@ def build_page(event_list: Inbox, **context: object) -> Page:
             hosts=all_hosts,
             activity=activity,
             jobs=open_jobs,
-            map=drift_map.read_drawn_map(None, SMALL_SIZE),
+            map=drift_map.read_drawn_map(map_subject or None, SMALL_SIZE),
+            map_subject=map_subject,
             **context,
         ),
         document=lambda: {

@@ -32,7 +32,7 @@ def index() -> Page:
     """List active and past silences, the newest first."""
     with get_database().reading() as session:
         silence_list = silences.list_page(session, None, _MAX_LISTED_SILENCES, read_offset())
-    columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
+    columns = ("id", "series_id", *("subject", "host", "case", "metric"), "author", "reason", "created_at")
     return Page(
         "silences.html",
         {
@@ -41,7 +41,7 @@ def index() -> Page:
             "author": forms.find_likely_author(),
         },
         document=lambda: silence_list,
-        table=lambda: Table.from_records(silence_list.items, *columns),
+        table=lambda: Table.from_records(silence_list.items, *columns, "until", "active"),
     )
 
 

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from runner.contract import Report, get_metric
-from service.rules.events.assignee_and_next_step_text import describe_assignees
 from service.schemas.history import Drift, RunSummary, SeriesDetail
 from service.schemas.triage import EventSummary
 from service.store.series.commits_without_run import CommitWithoutRun
@@ -22,6 +21,7 @@ class EventRow(NamedTuple):
     event: EventSummary
     drift: Drift | None
     caused_by: str
+    who_looks: str
     next_step: str
 
 
@@ -37,7 +37,7 @@ def build_event_table(rows: Iterable[EventRow]) -> Table:
         ("importance", lambda row: round(row.event.importance, 1)),
         ("series", lambda row: row.event.n_series),
         ("assignee", lambda row: row.event.assignee),
-        ("who_looks", lambda row: describe_assignees(row.event)),
+        "who_looks",
         *((name, partial(_get_of_drift, name)) for name in of_drift),
         *("caused_by", "next_step"),
     )

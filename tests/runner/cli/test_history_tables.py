@@ -101,7 +101,7 @@ def test_where_no_service_answers_the_command_that_serves_the_chart_is_named(
 
 def test_a_drift_between_unknown_commits_names_none() -> None:
     text = shown(candidates_known=False)
-    assert "cccccccccc or a commit before it" in text
+    assert "a commit up to cccccccccc" in text
     assert "Merge a branch" not in text
 
 

@@ -122,7 +122,7 @@ def test_a_night_after_a_kernel_upgrade_tells_the_drift_where_the_commit_before_
     api.send(*(tonight(number, 150, NEW_KERNEL) for number in (2, 3)))
     (drift,) = put(api, carried_out(3, host=host), nightly_run="second")["drifts"]
     assert (drift["revision"], drift["cause"], drift["before"], drift["after"]) == (commit(2), "config", 100, 150)
-    assert "kernel.release" in drift["title"]
+    assert "kernel not set → 6.12.1" in drift["title"]
     assert not api.get("/nightly-runs/first")["drifts"]
 
 

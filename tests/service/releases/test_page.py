@@ -49,7 +49,7 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
         (50, [commit(4)], "single"),
         (-20, [commit(6)], "single"),
     ]
-    assert [(part["change"], part["name"]) for part in change["configuration"]] == [(7, "allocator")]
+    assert [(part["change"], part["name"]) for part in change["configuration"]] == [(7, "allocator glibc → jemalloc")]
     assert (found["unchanged"], found["commits"]) == (1, 6)
     assert found["head"]["measured"] == commit(7), "the nearest earlier measured commit"
     text = read(released, "/releases/v1.0...v1.1")

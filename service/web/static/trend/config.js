@@ -27,7 +27,7 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
   const laid = listPoints(document_, by);
   const size = choosePointSize(document_.path.length);
   const second = document_.others.find((other) => other.unit !== document_.unit)?.unit;
-  const edge = (flag) => (flag.standing === "closed" ? theme.quiet : chooseFlagColour(flag, theme));
+  const isFilled = (flag) => flag.standing === "open" || flag.standing === "accepted";
 
   const datasets = [
     {
@@ -36,10 +36,10 @@ export function buildConfiguration(document_, { by, scale, as, small = false }, 
       showLine: false,
       pointStyle: "triangle",
       pointRotation: document_.flags.map((flag) => (flag.direction === "regression" ? 0 : 180)),
-      // Filled while a decision is pending; an outline once accepted, and a grey outline once closed.
-      pointBackgroundColor: document_.flags.map((flag) => (flag.standing === "open" ? chooseFlagColour(flag, theme) : theme.card)),
-      pointBorderColor: document_.flags.map((flag) => (flag.standing === "open" ? theme.card : edge(flag))),
-      pointBorderWidth: document_.flags.map((flag) => (flag.standing === "open" ? 1.5 : 2)),
+      // Filled if the level moved and stays; an outline if that is only suspected, as in the drift map, or closed.
+      pointBackgroundColor: document_.flags.map((flag) => (isFilled(flag) ? chooseFlagColour(flag, theme) : theme.card)),
+      pointBorderColor: document_.flags.map((flag) => (isFilled(flag) ? theme.card : chooseFlagColour(flag, theme))),
+      pointBorderWidth: document_.flags.map((flag) => (isFilled(flag) ? 1.5 : 2)),
       pointRadius: document_.flags.map((flag) => (flag.standing === "open" ? 9 : 7)),
       pointHoverRadius: 10,
       clip: false, // A flag at the edge of the area is drawn whole; flags outside of it are not drawn.

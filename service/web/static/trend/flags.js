@@ -1,5 +1,5 @@
 // The label of each drift with its size, placed where it covers neither data nor other labels. Important drifts come
-// first: the undecided ones, then the largest. A label without room is left out; the tooltip of its run contains it.
+// first: the undecided ones, of these the certain ones, then the largest. A label without room is left out; the tooltip of its run contains it.
 
 import { UNIT } from "./percent_of_first_value.js";
 
@@ -8,7 +8,7 @@ const GAP = 20; // pixels from the point to the middle of its label
 const STEPS = [0, 1, 2, 3]; // by how many label heights a label may be moved away
 const FLAG = 11, DOT = 3; // free pixels around a flag and around a run
 const NARROW = 520;
-const ORDER = ["open", "accepted", "closed"];
+const ORDER = ["open", "suspected", "accepted", "closed"];
 
 export function buildFlagLabels(flags, along, theme) {
   return Object.fromEntries(flags.map((flag, index) => [`flag-${index}`, {
@@ -17,7 +17,7 @@ export function buildFlagLabels(flags, along, theme) {
     xValue: flag[along],
     yValue: flag.y,
     content: ({ chart }) => formatLabel(chart, flag),
-    color: flag.standing === "open" ? chooseFlagColour(flag, theme) : theme.quiet,
+    color: chooseFlagColour(flag, theme),
     backgroundColor: theme.card, // it covers at most grid lines
     padding: { x: 3, y: 1 },
     xAdjust: ({ chart }) => getPlaces(chart, flags, along)[index]?.aside ?? 0,
@@ -26,7 +26,9 @@ export function buildFlagLabels(flags, along, theme) {
   }]));
 }
 
+// A decided drift is grey, because nobody has to look at it any more.
 export function chooseFlagColour(flag, theme) {
+  if (flag.standing === "accepted" || flag.standing === "closed") return theme.quiet;
   return flag.direction === "regression" ? theme.worse : theme.better;
 }
 

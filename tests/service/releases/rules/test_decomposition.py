@@ -9,7 +9,10 @@ from service.schemas.history import Cause, Drift, SettingChange
 from tests.service import made_series
 
 
-@pytest.mark.parametrize(("cause", "name"), [(Cause.CONFIG, "the configuration"), (Cause.UNKNOWN, "cause unknown")])
+@pytest.mark.parametrize(
+    ("cause", "name"),
+    [(Cause.CONFIG, "the configuration changed"), (Cause.UNKNOWN, "No recorded factor explains it")],
+)
 def test_a_change_of_the_configuration_has_a_known_cause_even_if_no_setting_is_known(cause: Cause, name: str) -> None:
     before, after = made_series.point(0, 100), made_series.point(1, 110)
     drift = made_series.drift(1, before, after).model_copy(update={"cause": cause, "settings": [], "candidates": []})
@@ -45,7 +48,7 @@ def test_a_part_names_the_settings_that_changed_together_with_the_commit() -> No
     kernel = SettingChange(name="kernel.release", before="6.8", after="6.11")
     drift = make_drift(1, 100, 110).model_copy(update={"cause": Cause.COMMIT_AND_CONFIG, "settings": [kernel]})
     (part,) = decompose_change((100, 110), [(drift, None)]).commits
-    assert part.name == f"{drift.blamed}, or kernel.release"
+    assert part.name == f"{drift.blamed}, or kernel 6.8 → 6.11"
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,19 @@ def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
         describe_next_step(made, can_be_confirmed=False)
         == "No further run is expected: decide on the change, or dismiss it"
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "who"),
+    [
+        ({"n_candidates": 1, "authors": ["Ada"]}, "Ada"),
+        ({"n_candidates": 3, "authors": ["Ada", "Bo"]}, "Ada or Bo"),
+        ({"n_candidates": 3, "authors": ["Ada", "Bo", "Cy"]}, ""),
+        ({"n_candidates": 1, "authors": ["Ada"], "candidates_known": False}, ""),
+        ({"n_candidates": 0, "authors": [], "cause": Cause.CONFIG}, ""),
+    ],
+)
+def test_if_no_run_will_decide_the_authors_of_a_suspected_change_do(changes: dict[str, Any], who: str) -> None:
+    made = event(confirmed=False, certainty="provisional", **changes)
+    assert not describe_assignees(made), "a run decides whether there is a change at all"
+    assert describe_assignees(made, can_be_confirmed=False) == who

@@ -4,7 +4,7 @@ import pytest
 
 from service.rules.events.headline import build_headline, split_headline, summarise_drifts
 from service.rules.events.leading_drift import choose_leading_drift, decide_direction
-from service.schemas.history import Cause
+from service.schemas.history import Cause, SettingChange
 from service.schemas.triage import EventDirection
 from tests.service import made_series
 
@@ -111,8 +111,9 @@ def test_a_drift_in_doubt_names_no_author_and_says_so_before_its_cause() -> None
     assert (doubtful.title, doubtful.author) == ("", "")
     before, after = made_series.point(0, 100), made_series.point(1, 110)
     setting = made_series.drift(1, before, after, Cause.CONFIG)
-    assert setting.cause_words == "variable.MALLOC_CONF, variable.LD_PRELOAD changed"
-    assert in_doubt(setting).cause_words == "suspected: variable.MALLOC_CONF, variable.LD_PRELOAD changed"
+    words = "MALLOC_CONF not set → dirty_decay_ms:0,muzzy_… and 1 more"
+    assert setting.cause_words == words
+    assert in_doubt(setting).cause_words == f"suspected: {words}"
     unknown = made_series.drift(1, before, after, Cause.UNKNOWN)
     assert unknown.cause_words == "No recorded factor explains it"
     assert in_doubt(unknown).cause_words == "suspected: no recorded factor explains it"
@@ -124,7 +125,19 @@ def test_a_kernel_is_named_before_what_follows_from_it() -> None:
     names = ("cpu.features", "cpu.microcode", "kernel.release", "thp.shrink_underused")
     settings = [{"name": name, "before": "old", "after": "new"} for name in names]
     upgraded = made_series.Drift.model_validate({**upgraded.model_dump(), "settings": settings})
-    assert upgraded.cause_words == "kernel.release, cpu.features and 2 more changed"
+    assert upgraded.cause_words == "kernel old → new and 3 more"
+
+
+def test_a_cause_names_the_values_of_its_settings_as_the_map_does_unless_they_are_hidden() -> None:
+    """Which of several upgrades it was, a list did not say."""
+    moved_by = made_series.drift(1, made_series.point(0, 100), made_series.point(1, 110), Cause.CONFIG)
+    kernel = SettingChange(name="kernel.release", before="5.4.0-163-generic", after="5.15.0-88-generic")
+    either = moved_by.model_copy(update={"cause": Cause.COMMIT_AND_CONFIG, "settings": [kernel]})
+    assert either.cause_words == f"{either.blamed}, or kernel 5.4.0-163 → 5.15.0-88"
+    assert moved_by.model_copy(update={"settings": [kernel]}).cause_words == "kernel 5.4.0-163 → 5.15.0-88"
+    assert moved_by.model_copy(update={"settings": []}).cause_words == "the configuration changed"
+    hidden = kernel.model_copy(update={"before": "(hidden)", "after": "(hidden)"})
+    assert moved_by.model_copy(update={"settings": [hidden]}).cause_words == "kernel changed"
 
 
 def test_one_commit_stands_for_a_drift_only_if_no_other_could_have_caused_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.silence import SilencePattern, make_literal_pattern, matches_pattern
+from service.rules.events.silence import SilencePattern, make_literal_pattern, matches_pattern, read_literal_pattern
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -34,6 +34,16 @@ def test_a_pattern_matches_the_whole_name_and_only_the_star_is_special(pattern: 
 
 
 texts = st.text(alphabet="ab[*]?.", max_size=8)
+
+
+@given(texts)
+def test_a_literal_pattern_is_read_back(name: str) -> None:
+    assert read_literal_pattern(make_literal_pattern(name)) == name
+
+
+@pytest.mark.parametrize("pattern", ["*", "copy*", r"sort[files=\**]"])
+def test_a_pattern_with_a_star_names_nothing(pattern: str) -> None:
+    assert read_literal_pattern(pattern) is None
 
 
 @given(texts, texts)

@@ -8,6 +8,7 @@ from service.rules.drift_map.layout import MapDrift, arrange_drifts
 from service.schemas.history import Cause, SettingChange
 from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
+from service.text.cause_text import name_candidates
 from service.web.charts.drift_map import (
     CALLOUT,
     DrawnMap,
@@ -196,6 +197,22 @@ def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author()
         assert callout.rest.endswith("… (Ada)")
         lengths.append(len(callout.what + callout.rest))
     assert lengths[0] <= 80 < lengths[1] <= 120, "the text is as long as its column leaves room"
+
+
+def test_a_callout_shortens_the_case_before_the_cause() -> None:
+    """The name of the row is the case; nothing else beside the map names the cause."""
+    blamed = name_candidates(["8778780f15" + 30 * "0"], "", all_known=False)
+    row = "sort[arguments=a name of a case that leaves little room for the cause]"
+    (callout,) = draw([drift(row, 20, event="one")], [event("one", blamed=blamed, author="", n_series=57)]).callouts
+    assert callout.rest.startswith(" in sort[argum")
+    assert callout.rest.endswith("… and 56 more series · a commit up to 8778780f15")
+
+
+def test_what_is_left_of_a_range_that_is_cut_off_does_not_read_like_one_commit() -> None:
+    for candidates, all_known in ((["8778780f15"], False), (["8778780f15", "9f11ba0228"], True)):
+        for confirmed in (True, False):
+            cause = name_candidates(candidates, "", all_known=all_known, confirmed=confirmed)
+            assert not cause.removeprefix("suspected: ").startswith(tuple(candidates))
 
 
 def test_a_callout_without_room_for_the_author_leaves_it_out() -> None:

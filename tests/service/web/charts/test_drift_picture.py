@@ -20,6 +20,16 @@ def test_a_drift_is_drawn_among_its_runs_with_both_levels() -> None:
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in drawn.dots)
 
 
+def test_a_mark_says_whether_its_drift_is_suspected() -> None:
+    detail = series()
+    drift, *others = detail.drifts
+    doubtful = drift.model_copy(update={"evidence": drift.evidence.model_copy(update={"wants_rerun": True})})
+    drawn = draw_drift(detail.model_copy(update={"drifts": [doubtful, *others]}), doubtful)
+    assert drawn is not None
+    assert drawn.own.suspected
+    assert not any(mark.suspected for mark in drawn.others)
+
+
 def test_the_picture_of_a_drift_says_when_it_begins_and_ends_and_between_which_values_it_lies() -> None:
     detail = series()
     drawn = draw_drift(detail, detail.drifts[0])

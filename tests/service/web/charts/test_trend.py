@@ -105,6 +105,19 @@ def test_flags_say_their_size_and_no_percent_of_zero() -> None:
     assert flag["verdict"] == "regression: +12\xa0faults"
 
 
+def test_a_flag_says_whether_its_drift_is_suspected_until_somebody_has_decided() -> None:
+    series = made_series.majors()
+    (drift,) = series.drifts
+    suspected = drift.model_copy(update={"evidence": drift.evidence.model_copy(update={"wants_rerun": True})})
+    for drifts, standings, standing, verdict in (
+        ([drift], {}, "open", "regression: +12\xa0faults"),
+        ([suspected], {}, "suspected", "regression, suspected: +12\xa0faults"),
+        ([suspected], {drift.id: "accepted"}, "accepted", "regression, accepted: +12\xa0faults"),
+    ):
+        (flag,) = build_chart(series.model_copy(update={"drifts": drifts}), str, standings=standings)["flags"]
+        assert (flag["standing"], flag["verdict"]) == (standing, verdict)
+
+
 def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> None:
     series = made_series.long(10_000)
     points = list(series.points)

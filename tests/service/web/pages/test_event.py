@@ -122,13 +122,13 @@ def test_an_event_whose_host_is_silent_gives_the_command_that_bisects_it(tmp_pat
     assert "box has not reported since 2026-01-01, so it cannot be asked to bisect." in text
 
 
-def test_an_event_says_what_its_date_is_and_that_nobody_looks_at_it_yet(tmp_path: Path) -> None:
+def test_an_event_says_what_its_date_is_and_who_decides_if_no_run_will(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()
         Api(client).send(*reports.proven(100, 100), reports.report(3, 150))
         (found,) = client.get("/events.json").json["items"]
         text = read(client, f"/events/{found['id']}")
-    assert re.search(r"suspected committed .* nobody looks at it yet No further run is expected", text)
+    assert re.search(r"suspected committed .* Ada: No further run is expected", text)
 
 
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
@@ -223,6 +223,19 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
         assert client.post("/silences/end", data=form | {"silence": unknown}, headers=HERE).status_code == 404
 
 
+def test_a_silence_leads_to_the_series_that_it_covers(client: FlaskClient) -> None:
+    series = client.get("/api/v1/series").json["items"][-1]
+    common = {"author": "Bob", "reason": "noisy", "until": "2100-01-01T00:00:00Z"}
+    added = client.post("/api/v1/silences", json=common | {"series_id": series["id"]}, headers=HERE).json
+    assert added["series_id"] == series["id"]
+    assert f'href="/series/{series["id"]}"' in page(client, "/silences")
+    client.delete(f"/api/v1/silences/{added['id']}?author=Bob", headers=HERE)
+    pattern = client.post("/api/v1/silences", json=common | {"case": "copy*"}, headers=HERE).json
+    assert pattern["series_id"] is None, "it covers several series"
+    shown = client.get("/api/v1/silences").json["items"]
+    assert [silence["series_id"] for silence in shown] == [None, series["id"]]
+
+
 def test_a_series_is_silenced_on_its_own_page_whether_or_not_it_has_a_drift(client: FlaskClient) -> None:
     drifting = {item["series_id"] for item in client.get("/api/v1/drifts").json["items"]}
     calm = next(item["id"] for item in client.get("/api/v1/series").json["items"] if item["id"] not in drifting)
@@ -237,13 +250,12 @@ def test_a_series_is_silenced_on_its_own_page_whether_or_not_it_has_a_drift(clie
 def test_an_event_is_assigned_and_silenced_on_its_own_page(client: FlaskClient) -> None:
     event_id = improvement(client)
     form = {"event": event_id, "list": f"/events/{event_id}", "author": "Ada"}
-    assert "nobody looks at it yet" in read(client, f"/events/{event_id}")
+    assert "Grace: " not in read(client, f"/events/{event_id}")
     answer = client.post("/events/triage", data=form | {"action": "assign", "assignee": "Grace"}, headers=HERE)
     assert answer.location == f"/events/{event_id}"
     text = read(client, answer.location)
     assert "1 event assigned." in text
     assert "Grace: " in text
-    assert "nobody looks at it yet" not in text
     answer = client.post("/events/triage", data=form | {"action": "silence"}, headers=HERE)
     assert answer.status_code == 422
     assert "Reason and until are required to silence" in answer.text

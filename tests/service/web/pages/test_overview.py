@@ -1,6 +1,13 @@
+from pathlib import Path
+from uuid import uuid4
+
 from flask.testing import FlaskClient
 
+from runner.contract import Case
+from tests.service import reports
+from tests.service.apiclient import Api
 from tests.service.web import history
+from tests.service.web.application import application
 from tests.service.web.extreme_reports import MAIN, series_id
 from tests.service.web.text import page, read
 
@@ -22,7 +29,7 @@ def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
     listed = text[text.index("4 open events in the last") :]  # below the map
     places = [
         listed.index(title)
-        for title in ("Hand memory", "variable.MALLOC_CONF changed", "one of 2 commits", "Keep a page of")
+        for title in ("Hand memory", "MALLOC_CONF not set → dirty_decay_ms:0", "one of 2 commits", "Keep a page of")
     ]
     assert places == sorted(places)
     assert "Improvement: −75.8 %" in text
@@ -79,3 +86,22 @@ def test_an_address_that_nothing_lies_at_is_a_page_for_people_and_a_problem_for_
     assert 'href="/"' in page.text
     problem = client.get("/api/v1/nowhere")
     assert (problem.status_code, problem.mimetype) == (404, "application/problem+json")
+
+
+def test_the_map_above_the_list_is_of_the_subject_that_the_list_selects(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        for subject in ("one", "other"):
+            case = Case(workload=f"work_of_{subject}", definition="0" * 16)
+            runs = [reports.report(number, 50 + number // 3 * 9, case=case, at=number) for number in range(1, 6)]
+            Api(client).send(*(run.model_copy(update={"subject": subject, "run_id": uuid4()}) for run in runs))
+        both, one, unknown = (page(client, f"/?subject={name}&since=all") for name in ("", "one", "neither"))
+    maps = [source[: source.index('id="below-map"')] for source in (both, one, unknown)]
+    assert ["work_of_one" in drawn for drawn in maps] == [True, True, True]
+    assert ["work_of_other" in drawn for drawn in maps] == [True, False, True]
+    assert 'href="/subjects/one">The whole map' in one
+
+
+def test_a_map_that_shows_more_than_the_list_says_so(client: FlaskClient) -> None:
+    assert "not only those that the list selects" not in page(client, "/?since=all")
+    assert "The map shows every event, not only those that the list selects." in page(client, "/?cause=config")

@@ -1,7 +1,7 @@
 import pytest
 
-from service.rules.series.setting_words import describe_new_value, describe_setting_changes, weigh_setting_changes
 from service.schemas.history import SettingChange
+from service.text.setting_words import describe_new_value, describe_setting_changes, weigh_setting_changes
 
 
 def kernel(before: str, after: str) -> SettingChange:
@@ -40,3 +40,8 @@ def test_a_large_upgrade_weighs_more_than_a_small_one_and_both_more_than_a_varia
     assert weights == sorted(weights, reverse=True)
     assert len(set(weights)) == 3
     assert weights[1] > 1 > weights[2]
+
+
+def test_another_page_size_is_named_before_the_kernel_that_brought_it() -> None:
+    settings = [kernel("6.1", "6.12"), SettingChange(name="memory.page_size", before="4096", after="65536")]
+    assert describe_setting_changes(settings) == "memory.page_size 4096 → 65536 and 1 more"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
-from service.schemas.history import SettingChange
-
-_KERNEL = "kernel.release"
-_UPGRADE_SETTINGS = (_KERNEL, "libc.version", "memory.page_size", "thp.enabled")
+_PAGE_SIZE, _KERNEL = "memory.page_size", "kernel.release"
+_UPGRADE_SETTINGS = (_PAGE_SIZE, _KERNEL, "libc.version", "thp.enabled")
 """Settings that best name an upgrade, because other settings depend on them: the kernel, for example, determines which
-processor features it reports."""
+processor features it reports. A kernel with another page size is first of all another page size."""
 _MAX_VALUE_CHARACTERS = 24
 """Maximum number of characters of a value."""
 _NUMBER = re.compile(r"\d+")
@@ -18,6 +17,25 @@ _MAX_PARTS = 4
 """So many parts of a version are told apart: the kernel 5.15.0-88 has four."""
 _FLAVOUR = re.compile(r"-[a-z]\w*$")
 """The end of a kernel's release that names how it was built: ``-generic``, ``-amd64``."""
+
+
+class SettingChange(Protocol):
+    """A setting that differs between two environments; a value is None if that environment has no such setting."""
+
+    @property
+    def name(self) -> str:
+        """The name of the setting."""
+
+    @property
+    def before(self) -> str | None:
+        """The value in the older environment."""
+
+    @property
+    def after(self) -> str | None:
+        """The value in the newer environment."""
+
+
+AnySettingChange = TypeVar("AnySettingChange", bound=SettingChange)
 
 
 def describe_setting_changes(settings: Sequence[SettingChange]) -> str:
@@ -41,7 +59,7 @@ def describe_new_value(settings: Sequence[SettingChange], max_characters: int) -
     return text if len(text) <= max_characters else f"→ {_shorten_value(after, max_characters - len('→ '))}"
 
 
-def rank_setting_changes(settings: Sequence[SettingChange]) -> list[SettingChange]:
+def rank_setting_changes(settings: Sequence[AnySettingChange]) -> list[AnySettingChange]:
     """Return changes of settings, with the settings that best name an upgrade first."""
     return sorted(
         settings,
