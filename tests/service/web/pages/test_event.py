@@ -137,7 +137,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     assert (answer.status_code, answer.location) == (303, f"/events/{event_id}")
     text = read(client, f"/events/{event_id}")
     assert "Expected Ada" in text
-    assert "The event is expected. It is no longer among the open events." in text
+    assert "The event is expected. It is no longer among the open events. Back to the inbox" in text
     assert "Memory <b>first</b>" in text
     assert "Reopen the last decision no longer applies" in text
     assert STANDS not in read(client, "/events")

@@ -414,3 +414,11 @@ def test_the_judged_series_have_a_page_of_their_own(client: FlaskClient) -> None
     assert "Minor faults 4 drifts 5,240 faults" in text
     assert "Major faults 0 faults" in text
     assert page(client, "/series").count('class="spark"') == 2
+
+
+def test_a_list_calls_the_service_by_the_same_words_as_the_page_of_an_event(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 150, 150, 100))
+        text = read(client, "/events?state=fixed&since=all")
+    assert "the service: Undone: 150 → 100 faults." in text
