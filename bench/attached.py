@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.report import finish_report, is_full, list_words, show_steps
-from runner.servers.server_execution import split_processors
+from runner.servers.server_processors import split_processors
 
 PAIRS = 10
 PERIOD_SECONDS = 30

@@ -23,7 +23,7 @@ from typing import Any
 
 from bench.attached import PORT, run, run_postgresql
 from bench.report import finish_report, is_full, list_words, show_steps
-from runner.servers.server_execution import split_processors
+from runner.servers.server_processors import split_processors
 
 PROGRAMS = Path(__file__).with_name("attached_programs")
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.store_service import Service
 from runner.measuring.trial import Trial
 from runner.profile.case_profiler import Collector, collect_profile, compute_expected_counts, open_profiling
-from runner.profile.elf import choose_call_graph
+from runner.profile.stack_unwinding import choose_call_graph
 from runner.reporting.client import Service as Client
 
 

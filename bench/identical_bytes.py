@@ -36,12 +36,12 @@ from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, hash_built_file
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.measuring.comparison import raise_priority
 from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
 from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
+from runner.process_state.scheduling import raise_priority
 from runner.workload import Workload
 
 ROOT = Path(__file__).resolve().parents[1]

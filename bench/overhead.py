@@ -26,11 +26,12 @@ from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.process_variables import pad_variables
-from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials, raise_priority
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.counted_events import build_perf_stat_command
 from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
+from runner.process_state.scheduling import raise_priority
 from runner.workload import Workload
 from service.rules.comparison import comparison_verdict
 

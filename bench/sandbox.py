@@ -26,10 +26,10 @@ from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
 from runner.execution.compilation import compile_program
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.measuring.comparison import raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.perf_stat import count_faults
 from runner.process_state.process_state import ProcessState
+from runner.process_state.scheduling import raise_priority
 from runner.workload import Workload, load_workload
 from runner.workload.parameter_matrix import list_cases
 

@@ -22,7 +22,8 @@ from bench.report import finish_report, is_full, list_words, show_steps
 from runner.contract.report import Case, Window
 from runner.perf.perf_binary import get_perf_program
 from runner.process_state.process_state import ProcessState
-from runner.servers.server_execution import ServerOrder, split_processors, start_server
+from runner.servers.server_execution import ServerOrder, start_server
+from runner.servers.server_processors import split_processors
 from runner.workload import Workload, load_workload
 
 STARTS = 10

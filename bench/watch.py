@@ -20,11 +20,11 @@ from bench.identical_bytes import PROGRAMS, SOURCES, Program
 from bench.report import finish_report, show_steps
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.execution.execute import execute
-from runner.measuring.comparison import raise_priority
 from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.perf_stat import count_processes
 from runner.process_state.process_state import ProcessState
+from runner.process_state.scheduling import raise_priority
 
 PAIRS = 15
 MOST = 2.0

@@ -422,7 +422,6 @@ def _select_of_each_kind(runs: Sequence[RunProposal]) -> list[RunProposal]:
 
 
 def _add_expression(start_command: str, run: RunProposal, expression: str = _ANY_EXPRESSION) -> RunProposal:
-    """Return a command with an expression before its file, for a program that refuses the file alone."""
     """Insert an expression before the file of a command, for programs that refuse a file without one."""
     return replace(run, command=f"{start_command} {expression} {run.file}", is_fallback=True)
 

@@ -85,7 +85,15 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     noise; both are required because a few executions show the noise poorly. Commands that only print a version or the
     usage come last.
     """
-    working_commands = sorted(results, key=lambda candidate: (not candidate.did_work, not candidate.run.reads_text))
+    # A slow command can hardly be repeated.
+    working_commands = sorted(
+        results,
+        key=lambda candidate: (
+            not candidate.did_work,
+            not candidate.run.reads_text,
+            candidate.work_seconds > SLOW_SECONDS,
+        ),
+    )
     # The command without a file, with which the others are compared.
     first_command = next((candidate for candidate in working_commands if not candidate.run.file), working_commands[0])
     # Prefer an input that the program reads, then another file, then the command without a file.

@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from runner.adoption.benchmark_rounds import increase_rounds
+from runner.adoption.benchmark_rounds import increase_rounds, reduce_rounds, skip_slow_benchmarks
 from runner.adoption.built_programs import (
     BuiltProgram,
     add_file_runs,
@@ -516,12 +516,15 @@ class FirstMeasurement:
         return self._try_other_length(proposal, tried_command, tree)
 
     def _try_other_length(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
-        """Try a command that takes too long with an option for less work, and one that hardly works with more work.
+        """Try a command that takes too long with less work, and one that hardly works with more work.
 
-        More work are larger sizes in the command, and more rounds of a benchmark.
+        Less work are fewer benchmarks or rounds of a suite, and an option of the program. More work are larger sizes in
+        the command, and more rounds.
         """
         run = tried_command.run
         takes_too_long = tried_command.timed_out or tried_command.work_seconds > MAX_SECONDS
+        if takes_too_long and reduce_rounds(run.command):
+            return self._try_fewer_benchmarks(proposal, tried_command, tree)
         if takes_too_long and not (run.file or run.is_test or run.is_server):
             return self._try_shorter_run(proposal, tried_command, tree)
         larger_result = increase_sizes(tried_command, lambda run: self._try_run(proposal, run, tree))
@@ -615,6 +618,21 @@ class FirstMeasurement:
                 break
             best_result = result
         return best_result
+
+    def _try_fewer_benchmarks(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
+        """Try a suite of benchmarks that took long without its few slow ones, or else with a single round of each.
+
+        Return the given result if neither works.
+        """
+        run = tried_command.run
+        single_round = reduce_rounds(run.command)
+        workload = self._make_workload(proposal, replace(run, command=single_round), TRIAL_SECONDS)
+        output = self._execute_command(workload, tree).output
+        for command in filter(None, (skip_slow_benchmarks(run.command, output), single_round)):
+            result = self._try_run(proposal, replace(run, command=command), tree)
+            if result.faults:
+                return result
+        return tried_command
 
     def _try_shorter_run(self, proposal: BuildProposal, tried_command: TriedCommand, tree: Path) -> TriedCommand:
         """Try a command that took long with an option of its help, or of its own, by which it computes less.

@@ -9,14 +9,19 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from runner.adoption.input_files import is_about_project, is_kept_as_input, list_stand_ins
+from runner.adoption.input_files import is_about_project, is_in_input_folder, is_kept_as_input, list_stand_ins
+from runner.adoption.size_arguments import fill_in_sizes
 from runner.adoption.sources import MAX_DEPTH, Sources, is_plain_path, is_third_party
 
 _DOCUMENT_NAME = re.compile(
     r"readme|tutorial|quick_?-?start|getting[_-]?started|usage|manual|example|demo|bench|install", re.IGNORECASE
 )
-_DOCUMENT_SUFFIXES = frozenset({"", ".md", ".markdown", ".mkd", ".rst", ".txt", ".org", ".adoc"})
+_DOCUMENT_SUFFIXES = frozenset({"", ".md", ".markdown", ".mkd", ".rst", ".txt", ".org", ".adoc", ".first"})
 _SCRIPT_SUFFIXES = frozenset({".sh", ".bash", ".mk"})
+_RUNNING_SCRIPT = re.compile(
+    r"(?<![a-z])(?:run|tests?|checks?|bench\w*|perf\w*|examples?|demos?|measure|time|profile)(?![a-z])", re.IGNORECASE
+)
+"""Names of scripts that show the work of the project's programs. Others may use a program as a step of the build."""
 _MAKEFILES = frozenset({"Makefile", "makefile", "GNUmakefile", "Makefile.am", "Makefile.in"})
 _CI_FILE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|\.circleci/config\.yml")
 _MAX_DOCUMENTS = 20
@@ -89,7 +94,8 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
 
     Those with a file that has changed lately come last, and after them those in which a file of the project takes the
     place of a single one that only the reader has. Only commands with a file of the project, with a text that ``echo``
-    writes, or with the sizes of a computation are returned, and none with a placeholder or with another file to read.
+    writes, or with the sizes of a computation are returned, and none with another file to read or a placeholder of
+    anything but a size.
 
     Parameters
     ----------
@@ -107,9 +113,10 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         folder = PurePosixPath(document).parent
         for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
-            command = _parse_command(text, writer, folder, finder)
-            if command and command.file not in programs:
-                found[program][command] = None
+            for filled_text in fill_in_sizes(text):
+                command = _parse_command(filled_text, writer, folder, finder)
+                if command and command.file not in programs and not _is_build_step(document, command):
+                    found[program][command] = None
     return {
         program: sorted(commands, key=lambda command: (command.is_substitute, command.reads_changed_file))[
             :_MAX_COMMANDS
@@ -117,6 +124,13 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
         for program, commands in found.items()
         if commands
     }
+
+
+def _is_build_step(document: str, command: DocumentedCommand) -> bool:
+    """Return whether a command of a script may process the project's own sources: none of them is kept as an input."""
+    path = PurePosixPath(document)
+    is_helper_script = path.suffix in _SCRIPT_SUFFIXES and not _RUNNING_SCRIPT.search(path.name)
+    return is_helper_script and bool(command.file) and not is_in_input_folder(command.file)
 
 
 def list_help_commands(sources: Sources, program: str, help_text: str) -> list[DocumentedCommand]:

@@ -43,7 +43,9 @@ _LANGUAGE_PART = re.compile(
     r"(?:^(?:cpp|cxx|rust|go|py|python|java)[-_.])|(?:[-_.](?:c|cpp|cxx|rs|rust|go|py|python|java|fortran)$)"
 )
 """A part of a project's name that says in which language it is written, as in ``yaml-cpp``, and not what it reads."""
-_LONG_NAMES = {"md": "markdown", "yml": "yaml", "js": "javascript", "rst": "restructuredtext"}
+_LANGUAGES_IN_NAMES = frozenset({"go", "py", "rs"})
+"""Kinds of sources that the names of projects often begin with, because they are written in the language."""
+_LONG_NAMES = {"md": "markdown", "yml": "yaml", "js": "javascript", "py": "python", "rst": "restructuredtext"}
 """Kinds of files with a long name that also occurs in the names of programs."""
 _DOCUMENT_READER = re.compile(r"md(?:$|[\d_-]|to)|.*(?:(?<![a-z])md$|markdown|commonmark|cmark)|rst(?:$|[\d_-]|to)")
 """Names of programs that read documents: those among the tests are inputs too, whatever their suffix."""
@@ -147,7 +149,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     files_of_kind = [
         file
         for file in candidates
-        if _is_of_kind(file, name, sources.name.lower()) and (_is_in_input_folder(file) or _may_be_kept_elsewhere(file))
+        if _is_of_kind(file, name, sources.name.lower()) and (is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     ]
     # tengo reads .tengo files, although its name also ends in "go". Without examples, it gets any of its scripts.
     names = {name, sources.name.lower()}
@@ -159,7 +161,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     # Data of any kind, the most frequent kind first.
     data_files = choose_unchanged_files(
         [file for file in candidates if _is_data(file) or file in sources_of_pages or file in uncompressed_files]
-        + [file for file in sources.number_files if "/" not in file or _is_in_input_folder(file)]
+        + [file for file in sources.number_files if "/" not in file or is_in_input_folder(file)]
     )
     if not (files_of_kind or data_files):
         data_files = choose_unchanged_files(_find_files_of_own_kinds(candidates))
@@ -188,7 +190,7 @@ def list_similar_inputs(sources: Sources, file: str, get_size: Callable[[str], i
         if other != file
         and _get_kind(other) == _get_kind(file)
         and _may_be_input(other)
-        and _is_in_input_folder(other)
+        and is_in_input_folder(other)
         and other not in sources.changed_files
         and 0 < get_size(other) <= _MAX_INPUT_BYTES
         and not _STARTS_PROGRAMS.search(sources.read_text(other))
@@ -243,7 +245,7 @@ def _pair_documents_with_pages(files: Sequence[str]) -> tuple[set[str], set[str]
 
     Such pairs are the tests of a program that converts documents: the first is its input, the second its output.
     """
-    documents = {_get_stem(file): file for file in files if _get_kind(file) in _DOCUMENTS and _is_in_input_folder(file)}
+    documents = {_get_stem(file): file for file in files if _get_kind(file) in _DOCUMENTS and is_in_input_folder(file)}
     rendered = {_get_stem(file): file for file in files if _get_kind(file) in _RENDERED_KINDS}
     common_stems = documents.keys() & rendered.keys()
     return {documents[stem] for stem in common_stems}, {rendered[stem] for stem in common_stems}
@@ -259,7 +261,7 @@ def _find_uncompressed_files(files: Sequence[str]) -> set[str]:
         file
         for file in files
         if _get_kind(file) not in _COMPRESSED_KINDS
-        and _is_in_input_folder(file)
+        and is_in_input_folder(file)
         and not compressed_stems.isdisjoint({file, _get_stem(file)})
     }
 
@@ -268,7 +270,7 @@ def _find_files_of_own_kinds(files: Sequence[str]) -> list[str]:
     """Return the files of unknown kinds that are frequent in input folders: inputs in the project's own format."""
     known_kinds = _DOCUMENTS | _BUILD_KINDS | _SCRIPT_KINDS
     own_files = [
-        file for file in files if _is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in known_kinds)
+        file for file in files if is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in known_kinds)
     ]
     frequency = Counter(map(_get_kind, own_files))
     return [file for file in own_files if frequency[_get_kind(file)] >= _MIN_FILES_OF_OWN_KIND]
@@ -346,9 +348,7 @@ def is_about_project(file: str) -> bool:
 
 def is_kept_as_input(file: str) -> bool:
     """Return whether a project keeps a file among its benchmarks, examples or tests, as an input of its programs."""
-    return (
-        _may_be_input(file) and _is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in _BUILD_KINDS)
-    )
+    return _may_be_input(file) and is_in_input_folder(file) and not (is_source(file) or _get_kind(file) in _BUILD_KINDS)
 
 
 def _may_be_input(file: str) -> bool:
@@ -368,13 +368,14 @@ def _get_stem(file: str) -> str:
     return str(PurePosixPath(file).with_suffix(""))
 
 
-def _is_in_input_folder(file: str) -> bool:
+def is_in_input_folder(file: str) -> bool:
+    """Return whether a file is in a folder in which projects keep inputs of their programs."""
     return _rank_folder(file) < len(_INPUT_FOLDERS)
 
 
 def _is_data(file: str) -> bool:
     """Return whether the project keeps a file as data, in a format that many programs read."""
-    return _is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
+    return is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
 
 
 def _is_kept_document(file: str) -> bool:
@@ -411,16 +412,16 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     A short kind has to be at the beginning or the end of the name.
     """
     kind = _get_kind(file)
-    if kind in _DOCUMENTS and _is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
+    if kind in _DOCUMENTS and is_in_input_folder(file) and any(map(_DOCUMENT_READER.match, (program, project))):
         return True
     names = tuple(_LANGUAGE_PART.sub("", name) for name in (program, project))
-    if kind == "toml" and _is_in_input_folder(file):
+    if kind == "toml" and is_in_input_folder(file):
         return any(kind in name for name in names) and not _PROJECT_SETTINGS.match(PurePosixPath(file).name)
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
         return kind == "c" and program.endswith("cc")  # a C compiler, such as tcc
-    if kind == "py":
+    if kind in _LANGUAGES_IN_NAMES:
         # "py" at the beginning of a name only says that the project is written in Python.
-        return any(name.endswith(("py", "python")) for name in names)
+        return any(name.endswith((kind, _LONG_NAMES.get(kind, kind))) for name in names)
     long_names = [word for word in (kind, _LONG_NAMES.get(kind, "")) if len(word) > _MIN_SUFFIX_LETTERS]
     if any(long_name in name for long_name in long_names for name in names):
         return True

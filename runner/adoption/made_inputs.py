@@ -23,6 +23,12 @@ _WAV_HEADER = r"RIFF\44\0\20\0WAVEfmt \20\0\0\0\1\0\2\0\104\254\0\0\20\261\2\0\4
 """The header of a sound with two channels of 16 bits, 44,100 samples a second and a megabyte of samples."""
 _FRAME_BYTES = 352 * 288 * 3 // 2
 """The size of a frame of video with half the resolution for colours."""
+_CLAUSES = (
+    "seq 100000000003 24943001 598835077002 | "
+    r'sed "s/\(.\)\(...\)/ \1:\2/g; s/ [13579]:/ -1/g; s/ .:/ 1/g; s/$/ 0/"'
+)
+"""Makes clauses of three literals from numbers: a digit is the sign of a literal, and the next three are its variable.
+A solver proves in tenths of a second that no assignment satisfies all of them."""
 _NOT_OPTION = r"(?<![-/])"
 """Nothing precedes the name of a format by which it is an option, such as ``--csv``, which usually is about output."""
 
@@ -87,6 +93,12 @@ _FORMATS = (
         (".fa", ".fasta", ".fna"),
         re.compile(r"\bfasta\b|\.(?:fa|fasta|fna)\b", re.IGNORECASE),
         f'{{ echo ">sequence"; seq 1000003 7919 1000000000 | {_BASES} | fold -w 60; echo; }}',
+    ),
+    InputFormat(
+        "DIMACS CNF",
+        (".cnf", ".dimacs"),
+        re.compile(r"\bcnf\b|\bdimacs\b(?! graph)", re.IGNORECASE),
+        f'{{ echo "p cnf 1999 20000"; {_CLAUSES}; }}',
     ),
     InputFormat("TSV", (".tsv",), re.compile(_NOT_OPTION + r"\btsv\b", re.IGNORECASE), rf'{_TABLE} | tr , "\t"'),
     InputFormat("CSV", (".csv",), re.compile(_NOT_OPTION + r"\bcsv\b", re.IGNORECASE), _TABLE),

@@ -15,6 +15,8 @@ _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _MAX_SLOW_INPUTS = 2
 """How many of them may be slow: one slow input says nothing about the others."""
+_MAX_SLOW_SECONDS = 20.0
+"""As long as the slow ones take less than this in total, in seconds, and none was quick, more of them may be slow."""
 
 
 def is_needless_command(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -103,6 +105,7 @@ def has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand])
         return True
     seconds = [result.work_seconds for result in results_with_input]
     quick_seconds = [duration for duration in seconds if duration <= SLOW_SECONDS]
-    n_slow = len(seconds) - len(quick_seconds)
-    is_enough = len(seconds) >= _MAX_INPUTS or sum(quick_seconds) > MAX_SECONDS or n_slow >= _MAX_SLOW_INPUTS
+    n_slow, slow_seconds = len(seconds) - len(quick_seconds), sum(seconds) - sum(quick_seconds)
+    is_slow = n_slow >= _MAX_SLOW_INPUTS and (bool(quick_seconds) or slow_seconds >= _MAX_SLOW_SECONDS)
+    is_enough = len(seconds) >= _MAX_INPUTS or sum(quick_seconds) > MAX_SECONDS or is_slow
     return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)

@@ -1,6 +1,7 @@
 """Finds the arguments that tell a program how much to compute, in the usage that it prints."""
 
 import re
+from collections.abc import Sequence
 
 _USAGE = re.compile(r"\busage\b", re.IGNORECASE)
 _MAX_USAGE_LINES = 6
@@ -19,6 +20,8 @@ _ROUNDS = re.compile(
 _MAX_ARGUMENTS = 4
 _SIZE_OPTION = re.compile(r"\s*(--?[A-Za-z][\w-]*)((?:[ =]+[<\[{]\w{1,30}[>\]}]){2,3})(?:[\s:,;].*)?")
 """A line of a help text with an option that takes several numbers: ``-n <nx> <ny> <nz>  description``."""
+_SIZE_PLACEHOLDER = re.compile(r"(?<!\S)(?P<option>--?(?P<name>[A-Za-z]\w*))(?P<sign>[ =])<[^<>|]{1,30}>(?!\S)")
+"""An option whose value stands for a number of the reader's, in a command of a document: ``-nx <X size>``."""
 _DIMENSIONS = {1: 512, 2: 512, 3: 64}
 """The value of each dimension, by their number: about a quarter of a million elements, if there are two or three."""
 _SIZE_VALUE, _ROUNDS_VALUE = 10_000, 10
@@ -40,6 +43,29 @@ def list_size_arguments(text: str) -> list[str]:
     option, names = _find_positional_names(text) or _find_size_option(text)
     variants = (" ".join([*option, *_choose_values(names, divisor)]) for divisor in _DIVISORS)
     return list(dict.fromkeys(filter(None, variants)))
+
+
+def fill_in_sizes(command: str) -> list[str]:
+    """Return a command with values in place of its placeholders, the largest sizes first; itself if it has none.
+
+    Empty if a placeholder stands for something else than a size or a number of rounds.
+
+    Parameters
+    ----------
+    command
+        A command of a document, such as ``solve -nx <width> -ny <height>``.
+    """
+    names = [match["name"] for match in _SIZE_PLACEHOLDER.finditer(command)]
+    if not names:
+        return [command]
+    choices = [_choose_values(names, divisor) for divisor in _DIVISORS]
+    return [_fill_in_values(command, values) for values in choices if values]
+
+
+def _fill_in_values(command: str, values: Sequence[str]) -> str:
+    """Return a command with the given values, in their order, in place of its placeholders."""
+    remaining_values = iter(values)
+    return _SIZE_PLACEHOLDER.sub(lambda match: f"{match['option']}{match['sign']}{next(remaining_values)}", command)
 
 
 def _find_positional_names(text: str) -> tuple[list[str], list[str]] | None:

@@ -27,8 +27,8 @@ from runner.attach.recording_budget import (
 )
 from runner.perf.attached_perf import AttachError
 from runner.perf.perf_binary import has_record_option
+from runner.profile.perf_record_options import CallGraph, build_live_calls_options, build_live_faults_options
 from runner.profile.permissions import RecordingPermissions
-from runner.profile.recording_plan import CallGraph, build_live_calls_options, build_live_faults_options
 from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 

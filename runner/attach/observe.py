@@ -24,8 +24,8 @@ from runner.attach.live_program import LiveProgram
 from runner.attach.observed_processes import ObservedProcesses
 from runner.attach.observed_profile import Observation
 from runner.attach.process_choice import ProcessChoice
+from runner.profile.perf_record_options import CallGraph
 from runner.profile.permissions import RecordingPermissions
-from runner.profile.recording_plan import CallGraph
 from runner.system.tree import Tree
 
 _MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.1, 0.5

@@ -25,9 +25,9 @@ from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.labels import cut_remarks
+from runner.profile.perf_record_options import CallGraph
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recorded_system_calls import ENTRY_PREFIX, MREMAP_EXIT
-from runner.profile.recording_plan import CallGraph
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
 from runner.profile.script_parser import Event, Fault, Forked, Lost, Stacked, Traced
 from runner.profile.stack_folding import (

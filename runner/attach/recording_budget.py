@@ -4,7 +4,7 @@ import math
 
 from msgspec import Struct
 
-from runner.profile.recording_plan import MAX_STACKS, CallGraph
+from runner.profile.perf_record_options import MAX_STACKS, CallGraph
 
 SECONDS_PER_FAULT = 1.5e-6
 """What recording a fault with its address costs the process, including the second record with the error code."""

@@ -16,9 +16,10 @@ from runner.contract.profile import Profile
 from runner.contract.report import Sample
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved_trials
+from runner.measuring.comparison import ComparisonResult, Pairs, sample_interleaved_trials
 from runner.measuring.trial import Trial
 from runner.perf.program_failure import ExecutionFailure
+from runner.process_state.scheduling import raise_priority
 from runner.profile.case_profiler import Progress, open_profiling
 from runner.subject.source_change import SourceChange
 from runner.system.valid_text import make_valid_text

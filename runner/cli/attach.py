@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from runner.attach.process_choice import ProcessChoice
     from runner.contract.diagnosis import Diagnosis
     from runner.contract.profile import Profile
+    from runner.profile.perf_record_options import CallGraph
     from runner.profile.permissions import RecordingPermissions
-    from runner.profile.recording_plan import CallGraph
     from runner.settings import Settings
     from runner.system.tree import Tree
 
@@ -177,26 +177,39 @@ def command(
 
     def show() -> None:
         """Print what was observed, and how to compare a later observation with it."""
-        from runner.cli.console import make_console
-        from runner.cli.formatting import escape_text
-
-        console = make_console()
-        for line in describe_outcome(outcome):
-            console.print(escape_text(line), highlight=False)
+        _print_lines(describe_outcome(outcome))
         _show_result(stored_observation, earlier_observation, program=program, draws_flames=draws_flames)
-        console.print(
-            f"\nStored as [bold]{stored_observation.observation_id}[/], with its stacks: "
-            f"{escape_text(str(folder / stored_observation.observation_id))}",
-            highlight=False,
-        )
-        console.print(
-            "[dim]To see the effect of a change: faultwatch attach PID "
-            f"--before {stored_observation.observation_id}[/]",
-            highlight=False,
-            soft_wrap=True,
-        )
+        _show_stored_place(stored_observation, folder)
 
     output_result(stored_observation.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Print lines of text, in which nothing is highlighted."""
+    from runner.cli.console import make_console
+    from runner.cli.formatting import escape_text
+
+    console = make_console()
+    for line in lines:
+        console.print(escape_text(line), highlight=False)
+
+
+def _show_stored_place(stored_observation: "StoredObservation", folder: Path) -> None:
+    """Print where an observation is stored, and how to compare a later one with it."""
+    from runner.cli.console import make_console
+    from runner.cli.formatting import escape_text
+
+    console = make_console()
+    console.print(
+        f"\nStored as [bold]{stored_observation.observation_id}[/], with its stacks: "
+        f"{escape_text(str(folder / stored_observation.observation_id))}",
+        highlight=False,
+    )
+    console.print(
+        f"[dim]To see the effect of a change: faultwatch attach PID --before {stored_observation.observation_id}[/]",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _choose_processes_from_arguments(
@@ -231,7 +244,7 @@ def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
     Go binaries, and code that a runtime compiles while it runs, have no unwind tables that perf can read, so their
     stacks can only be unwound by frame pointers.
     """
-    from runner.profile.elf import choose_call_graph
+    from runner.profile.stack_unwinding import choose_call_graph
 
     if program.runtime in {"go", "java", "node", "dotnet"}:
         return "fp"

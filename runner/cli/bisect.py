@@ -34,7 +34,8 @@ from runner.subject.check_clone_before_turn import find_complete_revision, refus
 from runner.subject.repository import Repository
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.workload_lookup import check_metric, choose_single_case
+from runner.workload.case_choice import choose_single_case
+from runner.workload.workload_lookup import check_metric
 
 if TYPE_CHECKING:
     from runner.campaigns.setting_difference import Difference
@@ -396,14 +397,14 @@ def _has_succeeded(search: Search) -> bool:
     )
 
 
-def _format_run(report: Report, name: str) -> str:
+def _format_run(report: Report, metric: str) -> str:
     """Return a line with the hash of a measured commit and its level."""
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity
         from runner.contract.level import compute_median
 
-        outcome = format_quantity(name, compute_median(report.list_values(name)))
+        outcome = format_quantity(metric, compute_median(report.list_values(metric)))
     return f"{report.revision.commit[:10]}  {outcome}"
 
 

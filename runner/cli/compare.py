@@ -49,8 +49,8 @@ from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.subject.repository import Repository
 from runner.subject.source_change import SourceChange, read_source_change
 from runner.workload import Workload
+from runner.workload.case_choice import choose_cases
 from runner.workload.gate_cases import CasePair
-from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
     from runner.subject.build import BuildFailure

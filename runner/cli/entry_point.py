@@ -16,8 +16,8 @@ from click.shell_completion import CompletionItem
 
 from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.cli.terminal import widen_logs
+from runner.commands_in_ci_logs import guard_stream
 from runner.errors import FaultwatchError
-from runner.log_commands import guard_stream
 
 COMMANDS = {
     "attach": "Observe a running process, and show where its page faults come from.",

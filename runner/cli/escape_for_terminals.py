@@ -2,7 +2,7 @@
 
 import re
 
-from runner.log_commands import break_commands
+from runner.commands_in_ci_logs import break_commands
 
 _NO_BREAK_SPACES = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
 

@@ -77,7 +77,7 @@ def command(
     """
     from runner.cli.compare import build_document, compare_cases, show_results
     from runner.cli.gate_report import build_gate_report
-    from runner.cli.github_actions import add_summary, set_outputs
+    from runner.cli.github_actions import add_summary, set_verdict
     from runner.reporting.embedded_service import connect_to_service
 
     require_writable({**files, "output": output_file})
@@ -135,7 +135,7 @@ def command(
     # Output the verdict first, so that it is not lost if another file cannot be written.
     output_result(judged_document, as_json=as_json, output_file=output_file, show=show)
     write_outputs(files, report, answer)
-    set_outputs({"verdict": answer.verdict})
+    set_verdict(answer.verdict)
     add_summary(answer.summary)
     if not answer.passed:
         raise click.exceptions.Exit(1)

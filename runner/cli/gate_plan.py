@@ -52,7 +52,7 @@ def plan_gate(
     name
         The workload as the command names it; None if it was left out.
     parameter_choices, case_names
-        The cases to measure; see :func:`runner.workload.workload_lookup.choose_cases`.
+        The cases to measure; see :func:`runner.workload.case_choice.choose_cases`.
 
     Raises
     ------

@@ -2,24 +2,37 @@
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from runner.errors import FaultwatchError
 
 
-def set_outputs(outputs: Mapping[str, str]) -> None:
-    """Set the outputs of this step; do nothing outside GitHub Actions.
+def set_verdict(verdict: str) -> None:
+    """Set the step's output ``verdict``: that of the gate, or ``measured`` or ``failed`` for a push."""
+    _set_output("verdict", verdict)
+
+
+def set_report(file: Path) -> None:
+    """Set the step's output ``report``: the absolute path of the file with the result as JSON."""
+    _set_output("report", str(file.resolve()))
+
+
+def set_complete(complete: bool) -> None:
+    """Set the step's output ``complete``: whether all cells of a nightly run are measured."""
+    _set_output("complete", str(complete).lower())
+
+
+def _set_output(name: str, value: str) -> None:
+    """Set an output of this step; do nothing outside GitHub Actions.
 
     Raises
     ------
     FaultwatchError
-        A value has several lines, which could set another output.
+        The value has several lines, which could set another output.
     """
-    for name, value in outputs.items():
-        if re.search(r"[\r\n]", value):
-            raise FaultwatchError(f"the output {name} has more than one line: {value!r}")
-    _append_text_to_file("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
+    if re.search(r"[\r\n]", value):
+        raise FaultwatchError(f"the output {name} has more than one line: {value!r}")
+    _append_text_to_file("GITHUB_OUTPUT", f"{name}={value}\n")
 
 
 def add_summary(markdown: str) -> None:

@@ -45,7 +45,7 @@ from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.workload_lookup import choose_cases
+from runner.workload.case_choice import choose_cases
 
 _MAX_CHARTS = 3
 """The largest number of charts whose addresses are printed, so that a parameter matrix does not fill the screen."""

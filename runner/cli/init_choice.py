@@ -817,6 +817,7 @@ def _find_missing_tool(proposal: "BuildProposal", message: str) -> "MissingPart 
 
 def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reason: str) -> str:
     """Return the remedy for the case that no program could be built and run, for a reason."""
+    from runner.adoption.systems.lenient_compilers import names_option
     from runner.subject.offline_builds import find_network_error
 
     if find_network_error(reason):
@@ -826,7 +827,11 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...], reas
         return f"{first_step}correct --build {shlex.quote(build)}"
     driver = DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
     if _COMPILER_ERROR.search(reason) and not first_step:
-        first_step = "install a newer compiler if this host's is too old for the commit; otherwise, "
+        first_step = (
+            "with --build, pass a build command whose compiler accepts this old code, by the option in brackets; or, "
+            if names_option(reason)
+            else "install a newer compiler if this host's is too old for the commit; otherwise, "
+        )
     return f"{first_step}pass the commands with --build and --run; or, {driver}"
 
 

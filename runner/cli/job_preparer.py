@@ -21,7 +21,8 @@ from runner.subject.subject_registry import SubjectEntry, find_subject
 from runner.subject.workload_by_name import find_workload_by_name
 from runner.system.real_path import resolve_links
 from runner.workload import Workload
-from runner.workload.workload_lookup import choose_single_case, find_workload
+from runner.workload.case_choice import choose_single_case
+from runner.workload.workload_lookup import find_workload
 
 
 class JobPreparer(Struct, frozen=True):

@@ -7,7 +7,7 @@ import click
 
 from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
-from runner.cli.github_actions import set_outputs
+from runner.cli.github_actions import set_verdict
 from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.options import (
     again_option,
@@ -33,7 +33,7 @@ from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty_work_tree
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.workload_lookup import choose_cases
+from runner.workload.case_choice import choose_cases
 
 _MAX_COMMITS = 1_000
 """How many commits before a revision are sent too, so that the service knows its position in the history."""
@@ -100,7 +100,7 @@ def command(
     document = [report.model_dump(mode="json") for report in reports]
     # Output the result first, so that it is not lost if the suite cannot be written, or the service refuses it.
     output_result(document, as_json=as_json, output_file=output_file, show=lambda: _print_reports(reports))
-    set_outputs({"verdict": "failed" if has_failed else "measured"})
+    set_verdict("failed" if has_failed else "measured")
     if suite:
         _write_suite(reports, suite)
     if send:

@@ -11,10 +11,10 @@ from runner.cli.measuring_setup import create_host_turn, prepare_workbench
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, print_message, print_warning
+from runner.commands_in_ci_logs import break_commands_in_json
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.host_turn import HostTurn
-from runner.log_commands import break_commands_in_json
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.nightly.cell_run import PreparedCell, run_cell
 from runner.nightly.cells import (
@@ -212,7 +212,7 @@ def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
 
 def _output_digest(digest: NightlyDigest, *, as_json: bool, output_file: Path | None) -> None:
     """Print the digest of a nightly run, and pass it to GitHub Actions."""
-    from runner.cli.github_actions import add_summary, set_outputs
+    from runner.cli.github_actions import add_summary, set_complete
     from runner.cli.nightly_markdown import render_digest
     from runner.cli.nightly_tables import show_digest
 
@@ -220,5 +220,5 @@ def _output_digest(digest: NightlyDigest, *, as_json: bool, output_file: Path | 
     output_result(
         digest.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=lambda: show_digest(digest)
     )
-    set_outputs({"complete": str(digest.complete).lower()})
+    set_complete(digest.complete)
     add_summary(render_digest(digest))

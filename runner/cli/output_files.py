@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from runner.commands_in_ci_logs import break_commands
 from runner.errors import FaultwatchError
-from runner.log_commands import break_commands
 from runner.system.real_path import resolve_links
 
 

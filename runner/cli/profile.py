@@ -1,7 +1,8 @@
 """``faultwatch profile``: show where a case's faults, CPU time and waiting come from, and name the cause."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,12 @@ from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import Settings, load_settings
 from runner.subject.check_clone_before_turn import find_complete_revision
 from runner.subject.subject_registry import register_subject
-from runner.workload.workload_lookup import choose_single_case
+from runner.workload.case_choice import choose_single_case
 
 if TYPE_CHECKING:
     from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
     from runner.contract.profile import Profile
-    from runner.profile.recording_plan import CallGraph
+    from runner.profile.perf_record_options import CallGraph
     from runner.reporting.client import Service
     from runner.subject.repository import Repository
     from runner.workload import Workload
@@ -107,9 +108,7 @@ def command(
             base_profile = profiles[0] if base else None
             profile = profiles[-1]
     if stacks:
-        _write_stacks(profile, stacks / "after" if base_profile else stacks)
-        if base_profile:
-            _write_stacks(base_profile, stacks / "before")
+        _write_stacks_of_sides(profile, base_profile, stacks)
     # Send the profiles, and request the diagnosis.
     with connect_to_service(settings) as service:
         profiles_to_send = profiles if upload else []
@@ -118,32 +117,40 @@ def command(
         diagnosis, failure = _request_diagnosis(service, change.build_request(profile, base_profile))
     documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 
-    def show() -> None:
-        """Print the diagnosis, and then the profile, with its difference from the earlier one if there is one."""
-        from runner.cli.profile_difference_tables import show_causes, show_difference
-        from runner.cli.profile_tables import show_diagnosis, show_profile
-
-        if diagnosis is not None:
-            if diagnosis.difference and base_profile:
-                seconds = base_profile.find_value("task-clock"), profile.find_value("task-clock")
-                show_causes(diagnosis.difference, seconds)
-            target = TypedTarget(workload.name, workload_name, repo, variables)
-            show_diagnosis(
-                diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", head, *settings))
-            )
-        show_profile(profile)
-        if base_profile:
-            show_difference(base_profile, profile)
+    def suggest_trial(trial_settings: Sequence[str]) -> str:
+        """Return the command that tries settings of a remedy at the profiled commit."""
+        target = TypedTarget(workload.name, workload_name, repo, variables)
+        return target.suggest("try", "", case.name, ("--revision", head, *trial_settings))
 
     output_result(
         {name: part.model_dump(mode="json") for name, part in documents.items() if part},
         as_json=as_json,
         output_file=output_file,
-        show=show,
+        show=partial(_show_profile_and_diagnosis, profile, base_profile, diagnosis, suggest_trial),
     )
     _raise_if_refused(refusals)
     if failure is not None:
         raise failure
+
+
+def _show_profile_and_diagnosis(
+    profile: "Profile",
+    base_profile: "Profile | None",
+    diagnosis: "Diagnosis | None",
+    suggest_trial: Callable[[Sequence[str]], str],
+) -> None:
+    """Print the diagnosis, and then the profile, with its difference from the earlier one if there is one."""
+    from runner.cli.profile_difference_tables import show_causes, show_difference
+    from runner.cli.profile_tables import show_diagnosis, show_profile
+
+    if diagnosis is not None:
+        if diagnosis.difference and base_profile:
+            seconds = base_profile.find_value("task-clock"), profile.find_value("task-clock")
+            show_causes(diagnosis.difference, seconds)
+        show_diagnosis(diagnosis, suggest_trial)
+    show_profile(profile)
+    if base_profile:
+        show_difference(base_profile, profile)
 
 
 def _send_profiles(
@@ -221,6 +228,15 @@ def _require_writable_folder(folder: Path | None) -> None:
         raise FaultwatchError(
             f"{folder} cannot be written: {error.strerror}", "choose another folder with --stacks"
         ) from None
+
+
+def _write_stacks_of_sides(profile: "Profile", base_profile: "Profile | None", folder: Path) -> None:
+    """Write the stacks of a profile into a folder; those of two profiles into its folders ``before`` and ``after``."""
+    if base_profile is None:
+        _write_stacks(profile, folder)
+        return
+    _write_stacks(profile, folder / "after")
+    _write_stacks(base_profile, folder / "before")
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Prints the difference of two profiles on a terminal: the functions and lines with more or fewer faults."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.table import Table
 
@@ -8,12 +8,7 @@ from runner.cli.console import make_console
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference, DifferencePart
-from runner.contract.explanation_text import (
-    INDIRECT_CHANGE,
-    describe_altered_definition,
-    describe_changed_place,
-    describe_opposite_place,
-)
+from runner.contract.explanation_text import describe_change
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed_number
 from runner.contract.own_frame import shorten_source_path
@@ -26,7 +21,7 @@ _MAX_STACKS = 5
 
 
 def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float | None] = (None, None)) -> None:
-    """Print the parts of the difference in faults, in their order, each with its source line and its price.
+    """Print why the number of faults differs: what the change did, then the causes, each with its line and its price.
 
     Parameters
     ----------
@@ -36,6 +31,11 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
     """
     console = make_console()
     console.print(_format_total(difference, cpu_seconds), highlight=False)
+    about_change = describe_change(difference, str)
+    for sentence in about_change:
+        console.print(escape_text(f"  {sentence}"), highlight=False)
+    if about_change and difference.parts:
+        console.print("By cause:")
     shown_parts = _choose_parts(difference.parts)
     for part in shown_parts:
         console.print(escape_text(_format_part(part)), highlight=False)
@@ -44,8 +44,8 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
         other_faults = sum(part.faults for part in other_parts)
         n_others = format_count(len(other_parts), "other cause")
         console.print(f"  {format_signed_number(other_faults)}  in {n_others}", highlight=False)
-    for sentence in _list_sentences(difference):
-        console.print(escape_text(f"  {sentence}"), highlight=False)
+    for remark in difference.remarks:
+        console.print(escape_text(f"  {remark}"), highlight=False)
 
 
 def _format_total(difference: Difference, cpu_seconds: tuple[float | None, float | None]) -> str:
@@ -66,24 +66,6 @@ def _format_part(part: DifferencePart) -> str:
     share = _describe_share(part)
     price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
     return f"  {format_signed_number(part.faults)}  {subject} {part.sentence} ({part.cause}{share}{price})"
-
-
-def _list_sentences(difference: Difference) -> Iterator[str]:
-    """Yield the sentences that follow the causes: remarks, and what the change has to do with the difference."""
-    yield from difference.remarks
-    if difference.is_indirect:
-        yield INDIRECT_CHANGE
-    if difference.other_change:
-        yield difference.other_change
-    if difference.altered_definition:
-        yield describe_altered_definition(difference.altered_definition, str)
-    if difference.resized_types:
-        yield difference.resized_types
-    changed_place, opposite_place = difference.changed_place, difference.opposite_place
-    if changed_place:
-        sentence = describe_changed_place(changed_place, changed_place.place, difference.after - difference.before)
-        opposite = f" {describe_opposite_place(opposite_place, opposite_place.place)}" if opposite_place else ""
-        yield f"{sentence}{opposite}"
 
 
 def _choose_parts(parts: Sequence[DifferencePart]) -> list[DifferencePart]:

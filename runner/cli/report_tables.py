@@ -194,27 +194,27 @@ def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
     return other_names[:index] + theoretical_counts + other_names[index:]
 
 
-def _format_cell(report: Report, name: str) -> str:
+def _format_cell(report: Report, metric: str) -> str:
     """Format a metric of a run: one value if all samples agree, otherwise the range; or why there is no value.
 
     If several processes have the same count, it is shown as N × count.
     """
-    values = report.list_values(name)
-    readings = report.list_readings(name)
+    values = report.list_values(metric)
+    readings = report.list_readings(metric)
     if not values:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
-    text = format_value(name, low) if low == high else format_value_range(name, low, high)
+    text = format_value(metric, low) if low == high else format_value_range(metric, low, high)
     process_values = {
-        process_readings[name].value
+        process_readings[metric].value
         for sample in report.samples
         for process_readings in sample.processes
-        if name in process_readings
+        if metric in process_readings
     }
-    if get_metric(name).kind is Kind.COUNT and len(process_values) == 1:
+    if get_metric(metric).kind is Kind.COUNT and len(process_values) == 1:
         value = process_values.pop()
         if value:
-            text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
+            text = f"{len(report.samples[0].processes)} × {format_value(metric, value)}"
     is_estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
     return f"~{text}" if is_estimated else text
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from runner.cli.github_actions import set_outputs
+from runner.cli.github_actions import set_report
 from runner.cli.output_files import write_output_file
-from runner.log_commands import break_commands_in_json
+from runner.commands_in_ci_logs import break_commands_in_json
 
 
 def output_result(document: object, *, as_json: bool, output_file: Path | None, show: Callable[[], None]) -> None:
@@ -51,4 +51,4 @@ def write_result(document: object, output_file: Path | None) -> None:
     """Write a result to the file of --output, if any; in GitHub Actions, set its path as a step output."""
     if output_file:
         write_output_file(output_file, _format_json(document) + "\n", "--output")
-        set_outputs({"report": str(output_file.resolve())})
+        set_report(output_file)

@@ -66,12 +66,12 @@ def split_change(text: str) -> tuple[str, str]:
     return (existing_splits or splits)[0]
 
 
-def describe_run(state: SettingSearch, report: Report, name: str) -> str:
+def describe_run(state: SettingSearch, report: Report, metric: str) -> str:
     """Return a line with the result of a run and the settings that were changed."""
     changed_settings = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
-        outcome = format_quantity(name, compute_median(report.list_values(name)))
+        outcome = format_quantity(metric, compute_median(report.list_values(metric)))
     return f"{outcome}  with {join_words(changed_settings) or 'nothing'} changed"
 
 

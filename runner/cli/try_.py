@@ -22,7 +22,7 @@ from runner.cli.terminal import print_message
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
 from runner.subject.check_clone_before_turn import find_complete_revision
-from runner.workload.workload_lookup import choose_single_case
+from runner.workload.case_choice import choose_single_case
 
 
 @click.command(name="try")

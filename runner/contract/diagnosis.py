@@ -247,17 +247,20 @@ class Difference(Strict):
     """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
     None if a changed line explains as much of the difference itself, or if no such definition is known."""
     other_change: Line = ""
-    """A sentence on what the change alters, if none of its code explains the difference; empty otherwise, or if
-    there is nothing to add."""
+    """A sentence on what the change alters, or on the changed line nearest to the leading cause, if no changed line
+    explains the difference; empty otherwise, or if there is nothing to add."""
     resized_types: Line = ""
     """Sentences on the types whose objects take more memory than before, or less if the difference is negative; empty
     if none can explain the difference, if the leading cause concerns no objects, or without debugging information."""
     is_indirect: bool = False
     """Whether no changed line faults more or calls what does, although the lines are known.
     The change then acts through what it removed, for example, or through the size of data."""
+    conclusion: Line = ""
+    """A sentence that says that the difference needs no other cause, because it can be chance or the program is only
+    laid out differently, or that no cause was found; empty otherwise."""
     remarks: tuple[Line, ...] = ()
-    """Further facts about the difference, as sentences: whether it can be chance, which changed line is nearest, and
-    what the program does more or less than before besides touching pages."""
+    """Further facts about the difference, as sentences: which lines exchanged their faults, and what the program does
+    more or less than before besides touching pages."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from runner.contract.diagnosis import AlteredDefinition, ChangedPlace
+from runner.contract.diagnosis import AlteredDefinition, ChangedPlace, Difference
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import (
@@ -19,17 +19,19 @@ _PLAIN_WORD = re.compile(
     r"[0-9]+(?:[.,][0-9]+)*(?:[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}][A-Za-z]+)?"
 )
 """A word or an amount that no medium can take for markup, a link or a mention."""
-INDIRECT_CHANGE = (
-    "No changed line faults notably more itself or calls code that does, so the change acts indirectly: through the "
-    "size or the place of data, what the kernel is asked for, how often other code runs, or what it removed."
+_INDIRECT_CHANGE = (
+    "The cause was not found: no changed line faults notably more itself or calls code that does, so the change acts "
+    "indirectly."
 )
 """The sentence about a change that moves the count although none of its lines faults more, or less."""
+_MIN_LEADING_SHARE = 0.5
+"""A changed line with at least this share of the difference comes before everything else that the change did."""
 EscapeText = Callable[[str], str]
 """Escapes text from a repository for the medium in which it is shown."""
 
 
 def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> str:
-    """Return why a case got worse, in one to three sentences; empty if nothing was found."""
+    """Return why a case got worse, in a few sentences; empty if nothing was found."""
     sentences = []
     part, difference = explanation.leading_part, explanation.difference
     if part is not None and difference is not None:
@@ -39,26 +41,56 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         total_growth = difference.after - difference.before
         sentence = _escape_names(part.sentence, escape_text)
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
-        if difference.is_indirect:
-            sentences.append(INDIRECT_CHANGE)
-        if difference.other_change:
-            sentences.append(f"{_escape_names(difference.other_change.removesuffix('.'), escape_text)}.")
-        if difference.altered_definition is not None:
-            sentences.append(describe_altered_definition(difference.altered_definition, escape_text))
-        if difference.resized_types:
-            sentences.append(f"{_escape_names(difference.resized_types.removesuffix('.'), escape_text)}.")
-        changed_place = difference.changed_place
-        if changed_place is not None:
-            changed_line = (changed_place.source_file, changed_place.source_line)
-            if changed_place.is_removed and changed_line == (part.source_file, part.source_line):
-                sentences.append("The change removed or rewrote this line.")
-            elif changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
-                sentences.append(describe_changed_place(changed_place, escape_text(changed_place.place), total_growth))
+        sentences += describe_change(difference, escape_text, named_line=(part.source_file, part.source_line))
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
     if explanation.remedy is not None:
         sentences.append(_describe_remedy(explanation.remedy, escape_text))
     return " ".join(sentences)
+
+
+def describe_change(
+    difference: Difference, escape_text: EscapeText, named_line: tuple[str, int] = ("", 0)
+) -> list[str]:
+    """Return what the change has to do with a difference: sentences, of which the first explains the most.
+
+    The list is empty if nothing is known about the change.
+
+    Parameters
+    ----------
+    named_line
+        The file and number of a line that the reader has just been told; a sentence that only names it is left out.
+    """
+    growth = difference.after - difference.before
+    changed_place, definition = difference.changed_place, difference.altered_definition
+    about_line = _describe_changed_lines(difference, escape_text, named_line)
+    is_leading = changed_place is not None and (
+        changed_place.manages_memory or changed_place.faults * growth >= _MIN_LEADING_SHARE * growth * growth
+    )
+    sentences = [
+        _escape_sentences(difference.conclusion, escape_text),
+        about_line if is_leading else "",
+        describe_altered_definition(definition, escape_text) if definition else "",
+        _escape_sentences(difference.resized_types, escape_text),
+        "" if is_leading else about_line,
+        _escape_sentences(difference.other_change, escape_text),
+        _INDIRECT_CHANGE if difference.is_indirect else "",
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _describe_changed_lines(difference: Difference, escape_text: EscapeText, named_line: tuple[str, int]) -> str:
+    """Return what the changed lines have to do with a difference; empty if none is named, or only ``named_line``."""
+    changed_place, opposite_place = difference.changed_place, difference.opposite_place
+    if changed_place is None:
+        return ""
+    if (changed_place.source_file, changed_place.source_line) == named_line:
+        return "The change removed or rewrote this line." if changed_place.is_removed else ""
+    growth = difference.after - difference.before
+    sentence = describe_changed_place(changed_place, escape_text(changed_place.place), growth)
+    if opposite_place is None:
+        return sentence
+    return f"{sentence} {describe_opposite_place(opposite_place, escape_text(opposite_place.place))}"
 
 
 def describe_changed_place(changed_place: ChangedPlace, place_text: str, total_growth: int) -> str:
@@ -127,6 +159,11 @@ def _escape_names(sentence: str, escape_text: EscapeText) -> str:
             names.append(word)
     add_names()
     return " ".join(parts)
+
+
+def _escape_sentences(text: str, escape_text: EscapeText) -> str:
+    """Return sentences with escaped names; empty if there are none."""
+    return f"{_escape_names(text.removesuffix('.'), escape_text)}." if text else ""
 
 
 def _split_punctuation(text: str) -> tuple[str, str, str]:

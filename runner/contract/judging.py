@@ -24,13 +24,13 @@ class Judging(Strict):
     budgets: dict[str, Budget] = Field(default_factory=dict)
     """How much worse each metric may get. A metric that is not listed may not get worse."""
 
-    def is_judged_in_history(self, name: str) -> bool:
+    def is_judged_in_history(self, metric: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""
-        return get_metric(name).judged or name in self.judge
+        return get_metric(metric).judged or metric in self.judge
 
-    def decides_comparison(self, name: str) -> bool:
+    def decides_comparison(self, metric: str) -> bool:
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
-        return get_metric(name).exact or name in self.judge or name in self.precision
+        return get_metric(metric).exact or metric in self.judge or metric in self.precision
 
     def get_min_change(self, name: str) -> float:
         """Return the smallest change of a noisy metric that matters, in percent."""

@@ -8,7 +8,13 @@ from math import comb
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import get_metric
-from runner.contract.number_text import format_move, format_quantity
+from runner.contract.number_text import (
+    format_difference,
+    format_level_difference,
+    format_move,
+    format_percent,
+    format_quantity,
+)
 
 _MIN_SPLITS = 10_000
 """If the samples of both sides can be split into two sides in at least this many ways, sides that do not overlap are
@@ -140,3 +146,23 @@ def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str
     if crept:  # Only the total change since the baseline exceeds the budget.
         return f"worse, {since}, budget {budget}"
     return f"worse, within {budget}; {since}" if since else f"worse, within {budget}"
+
+
+def format_change(verdict: MetricVerdict) -> str:
+    """Return a change in the metric's unit and, unless the base is zero, in percent."""
+    if verdict.change is None:
+        return "–"
+    if not verdict.change:
+        return "0"
+    unit = get_metric(verdict.metric).unit
+    before, after = verdict.base.level, verdict.head.level
+    if unit == "%":  # A difference of two percentages is in points: the percentage that follows it is relative to base.
+        text = format_difference(verdict.change, "points")
+    elif verdict.changed_pairs is not None or before is None or after is None:
+        text = format_difference(verdict.change, unit)
+    else:
+        text = format_level_difference(before, after, unit)
+    text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
+    if verdict.changed_pairs is None:
+        return text
+    return f"{text} in {verdict.changed_pairs} of {min(verdict.base.n, verdict.head.n)} executions"

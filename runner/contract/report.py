@@ -25,9 +25,6 @@ MAX_REVISIONS = 100_000
 IMPORT_FORMAT = "import.format"
 """A setting that only imported runs have: the format of the imported file. No host can measure in its environment."""
 
-POOL_SETTING = "host.pool"
-"""The setting that names the pool of the machine. Machines outside of a pool lack it."""
-
 
 class Status(StrEnum):
     """How a value was obtained. A metric that was not requested has no reading."""

@@ -3,7 +3,7 @@
 The files are read by programs that show the text in web pages: as plain text, as Markdown, or as XML.
 """
 
-from runner.log_commands import break_commands
+from runner.commands_in_ci_logs import break_commands
 
 _JOINER = "\N{WORD JOINER}"
 

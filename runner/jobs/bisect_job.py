@@ -88,20 +88,20 @@ def _describe_culprit(culprit: Culprit) -> str:
     return f"one of {count} commits, {culprit.candidates[0][:10]}…{culprit.candidates[-1][:10]},"
 
 
-def _describe_run(report: Report, name: str) -> str:
+def _describe_run(report: Report, metric: str) -> str:
     """Describe a run in one line."""
     outcome = "could not be measured"
-    level = compute_median(report.list_values(name))
+    level = compute_median(report.list_values(metric))
     if report.outcome is Outcome.MEASURED and level is not None:
-        outcome = format_quantity(level, get_metric(name).unit)
+        outcome = format_quantity(level, get_metric(metric).unit)
     return f"{report.revision.commit[:10]}: {outcome}"
 
 
 class _ProgressReporter:
     """Reports the progress of a search to the service, and stops the search when the service asks."""
 
-    def __init__(self, job: ClaimedJob, name: str) -> None:
-        self._job, self._metric = job, name
+    def __init__(self, job: ClaimedJob, metric: str) -> None:
+        self._job, self._metric = job, metric
         self._state: Search | None = None
         self._n_stored = 0
         """How many runs of the present state of the search are stored: several are measured before the next state."""

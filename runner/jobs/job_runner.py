@@ -1,4 +1,4 @@
-"""Claims a job, runs it, and reports how it ended."""
+"""Claims a job, and runs it when it is its turn on this host."""
 
 import importlib
 import time
@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from runner.contract.job import Backend, Claim, Job, Lease, Outcome, Question
-from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
+from runner.contract.job import Claim, Job, Lease, Question
+from runner.errors import RequestRefused
 from runner.host.host_turn import HostTurn
 from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
-from runner.jobs.heartbeat import Heartbeat, JobStopped
+from runner.jobs.heartbeat import Heartbeat
+from runner.jobs.job_end import run_and_report_end
 from runner.reporting.client import Service
 from runner.settings import Settings
 
@@ -84,39 +85,7 @@ class JobRunner(Struct, frozen=True):
             def run_handler() -> JobResult:
                 return handler(prepare(lease.job, service, heartbeat, begin_turn))
 
-            return self._run_claimed_job(heartbeat, run_handler)
-
-    def _run_claimed_job(self, heartbeat: Heartbeat, run_handler: Callable[[], JobResult]) -> Job:
-        """Run a claimed job, and report how it ended."""
-        try:
-            result = run_handler()
-        except JobStopped as stop:
-            self.print_message(str(stop))
-            return _report_stopped_job(heartbeat, str(stop))
-        except ServiceUnavailable:
-            raise  # The end cannot be reported, but the service notices the lost job and orders it again.
-        except FaultwatchError as error:
-            self._report_failed_job(heartbeat, str(error))
-            raise
-        except KeyboardInterrupt:
-            # The service starts jobs of other backends again when their heartbeats stop.
-            if heartbeat.job.backend is Backend.CALLER:
-                _report_stopped_job(heartbeat, "The job was interrupted by the user.")
-            raise
-        except Exception as error:
-            self._report_failed_job(heartbeat, f"{type(error).__name__}: {error}")
-            raise
-        return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
-
-    def _report_failed_job(self, heartbeat: Heartbeat, reason: str) -> None:
-        """Report that the job failed; if the service does not accept the report, say so, and raise nothing."""
-        try:
-            heartbeat.finish(Outcome.FAILED, reason)
-        except FaultwatchError as error:
-            self.print_message(
-                f"the failure of job {heartbeat.job.id} could not be reported: {error}; the service will "
-                "count the job as lost"
-            )
+            return run_and_report_end(heartbeat, run_handler, self.print_message)
 
     def _claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job; wait while this host has another one, or another host has this one."""
@@ -140,11 +109,3 @@ def _find_handler(question: Question) -> JobHandler:
     """
     run_job: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
     return run_job
-
-
-def _report_stopped_job(heartbeat: Heartbeat, reason: str) -> Job:
-    """Report that the job was stopped, if the service still accepts the report; return the job."""
-    try:
-        return heartbeat.finish(Outcome.STOPPED, reason)
-    except FaultwatchError:  # Another runner has the job by now, or the service does not answer.
-        return heartbeat.job

@@ -90,9 +90,9 @@ def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
     return {name: (median(before), median(after)) for name, (before, after) in values.items() if before and after}
 
 
-def _describe_effect(name: str, before: float, after: float) -> str:
+def _describe_effect(metric: str, before: float, after: float) -> str:
     """Return in words what a remedy does to a metric."""
-    shown_metric = get_metric(name)
+    shown_metric = get_metric(metric)
     percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
     level_texts = (
         number_text.format_quantity(value, shown_metric.unit, other)

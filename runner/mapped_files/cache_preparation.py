@@ -6,15 +6,14 @@ this state already is not read again.
 """
 
 import os
-import weakref
-from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from runner.contract.mapped_files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
-from runner.mapped_files.residency import FileMapping, evict_pages, measure_residency, read_back
+from runner.mapped_files.locked_files import ResidencyLock
+from runner.mapped_files.residency import evict_pages, measure_residency, read_back
 from runner.system.regular_file import identify_file, open_regular
 
 MAX_BYTES = 1 << 30
@@ -39,16 +38,6 @@ class Preparation(Struct, frozen=True):
     reason: str = ""
     changed: bool = False
     lock: "ResidencyLock | None" = None
-
-
-class ResidencyLock:
-    """Keeps the pages of a file resident as long as this object is referenced, if this user may lock memory."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._stack = ExitStack()
-        mapping = self._stack.enter_context(FileMapping(descriptor))
-        mapping.lock()  # If this user may not lock memory, the kernel can evict the pages at any time.
-        weakref.finalize(self, self._stack.close)
 
 
 class CachePreparer(Struct):

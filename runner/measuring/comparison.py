@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager
 from typing import Self
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ from runner.measuring.interleaved_servers import execute_servers_in_turns
 from runner.measuring.side_failure import SideFailure, name_failed_side
 from runner.measuring.trial import Trial
 from runner.perf.program_failure import ExecutionFailure
-from runner.process_state.scheduling import RoundRobin
+from runner.process_state.scheduling import raise_priority
 from runner.subject.build import BuildFailure
 from runner.subject.build_record import DamagedBuild
 from runner.subject.session_tree_restorer import restore_tree
@@ -426,18 +426,3 @@ def _report_failure(trial: Trial, error: ExecutionFailure | InvalidSession) -> R
     if isinstance(error, ExecutionFailure):
         return trial.build_failure_report(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.build_skipped_report(str(error), temporary=True)
-
-
-@contextmanager
-def raise_priority() -> Iterator[None]:
-    """Give this process priority over the host's other processes within the context, if this user is allowed to."""
-    scheduling = RoundRobin()
-    is_raised = False
-    with suppress(OSError):
-        scheduling.apply()
-        is_raised = True
-    try:
-        yield
-    finally:
-        if is_raised:
-            scheduling.undo()

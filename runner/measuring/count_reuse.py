@@ -15,18 +15,17 @@ from msgspec import Struct
 from runner.contract.level import Number
 from runner.contract.mapped_files import CacheState
 from runner.contract.metrics import get_metric
-from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
+from runner.contract.report import Build, Case, Outcome, Report, Revision, Status
 from runner.contract.reused_counts import SameBytesCheck
 from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.program_failure import ExecutionFailure
+from runner.subject.checked_commits import is_measured_anyway
 from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 
-RUNS_PER_CHECK = 20
-"""One revision in this many is measured even if its counts could be reused."""
 MIN_AGREEING_RUNS = 12
 """How many successive measured runs must agree before counts are reused. Reused counts are no evidence for a level. The
 detector is sure of a new level after three runs if at least 12 measured runs precede them: by chance, the three would
@@ -94,7 +93,7 @@ class CountReuse:
         name = source.case.name
         if self._newest_runs[name].n_agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
             return None
-        if is_checked(revision.commit, source.case):
+        if is_measured_anyway(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
         expected_counts = _collect_exact_counts(source)
@@ -153,14 +152,6 @@ class CountReuse:
             if previous_run and _do_agree(previous_run.report, report):
                 n_agreeing_runs += previous_run.n_agreeing_runs
             self._newest_runs[name] = _ReusableRun(report, answered_lookups, n_agreeing_runs)
-
-
-def is_checked(commit: str, case: Case) -> bool:
-    """Return whether a run is one of the 5 % that are measured even if their counts could be reused.
-
-    The choice is pseudorandom, but always the same for a commit and a case.
-    """
-    return int(hash_document([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
 def _are_counts_certain(report: Report) -> bool:

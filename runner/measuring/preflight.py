@@ -7,14 +7,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.code_trust import CodeOrigin, choose_build_store, needs_sandbox
-from runner.contract.report import POOL_SETTING, Environment, Host
+from runner.contract.pool import build_pool_settings
+from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture_environment
 from runner.environment.programs_and_libraries import read_library_settings
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox
-from runner.host.trust import HostTrust, assess_host
+from runner.host.host_trust import HostTrust, assess_host
 from runner.mapped_files.prepared_files import describe_page_cache
 from runner.measuring.session_settings import build_session_settings
 from runner.measuring.trial import Bench
@@ -111,9 +112,10 @@ def set_up_workbench(
     build_store = choose_build_store(origin, sandboxed=sandboxed)
     max_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     build_places = BuildPlaces(settings.builds, build_store, max_bytes, settings.builds_days)
-    session_settings = build_session_settings(scope, settings.builds, sandboxed=sandbox is not None)
-    if settings.pool:
-        session_settings = {**session_settings, POOL_SETTING: settings.pool}
+    session_settings = {
+        **build_session_settings(scope, settings.builds, sandboxed=sandbox is not None),
+        **build_pool_settings(settings.pool),
+    }
 
     def capture_session_environment(state: ProcessState) -> Environment:
         captured = capture_environment(variables=state.environment, work_directory=settings.builds)

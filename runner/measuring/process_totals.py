@@ -42,9 +42,9 @@ def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
     return worst_reading.model_copy(update={"value": _combine_values(name, values)})
 
 
-def _combine_values(name: str, values: Sequence[int | float]) -> int | float:
+def _combine_values(metric: str, values: Sequence[int | float]) -> int | float:
     """Return the largest elapsed time or size, the mean of ratios, and the sum of all others, CPU times included."""
-    kind = get_metric(name).kind
-    if name == "elapsed" or kind is Kind.SIZE:
+    kind = get_metric(metric).kind
+    if metric == "elapsed" or kind is Kind.SIZE:
         return max(values)
     return fmean(values) if kind is Kind.RATIO else sum(values)

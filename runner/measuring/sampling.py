@@ -122,9 +122,9 @@ def _mark_reading(reading: Reading, ordinary_range: tuple[Number, Number] | None
     return reading.model_copy(update={"outlier": True})
 
 
-def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
+def _find_ordinary_range(metric: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
     """Return the range of a metric's values that are not outliers; None if it is unknown."""
-    if get_metric(name).exact:
+    if get_metric(metric).exact:
         majority = find_majority(values)
         if majority is None:
             return None

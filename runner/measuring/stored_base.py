@@ -6,10 +6,11 @@ from collections.abc import Callable
 from runner.contract.comparison import ComparisonRequest, Verdict
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Report, Sample
-from runner.measuring.comparison import ComparisonResult, Decide, Pairs, raise_priority
+from runner.measuring.comparison import ComparisonResult, Decide, Pairs
 from runner.measuring.environment_change import InvalidSession
 from runner.measuring.trial import Trial
 from runner.perf.program_failure import ExecutionFailure
+from runner.process_state.scheduling import raise_priority
 from runner.subject.session_tree_restorer import restore_tree
 
 MIN_SAMPLES = 2

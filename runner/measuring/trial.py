@@ -39,7 +39,7 @@ from runner.errors import FaultwatchError
 from runner.execution.launcher import resolve_program
 from runner.execution.requested_limits import compute_memory_limit, explain_too_many_processes
 from runner.execution.sandbox import Sandbox
-from runner.host.trust import HostTrust
+from runner.host.host_trust import HostTrust
 from runner.installed_version import get_version
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
@@ -57,10 +57,11 @@ from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.servers.server_execution import ServerExecution, ServerOrder, split_processors, start_server
+from runner.servers.server_execution import ServerExecution, ServerOrder, start_server
+from runner.servers.server_processors import split_processors
 from runner.subject.execution_tree_restorer import TreeRestorer
+from runner.subject.kept_files import KeepRules
 from runner.subject.session_tree_restorer import read_build_start
-from runner.subject.tree_changes import KeepRules
 from runner.system.tree import SettingValues, Tree
 from runner.workload import Workload
 from runner.workload.allocators import find_missing_library

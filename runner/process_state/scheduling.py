@@ -1,6 +1,8 @@
 """The scheduling policy of a process."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 _BACKGROUND_POLICIES = {os.SCHED_BATCH: "batch", os.SCHED_IDLE: "idle"}
 """The policies of programs that are not urgent, with their names."""
@@ -70,3 +72,18 @@ class RoundRobin:
 def _get_policy() -> int:
     """Return the scheduling policy of this thread, without its flag."""
     return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+
+
+@contextmanager
+def raise_priority() -> Iterator[None]:
+    """Give this process priority over the host's other processes within the context, if this user is allowed to."""
+    scheduling = RoundRobin()
+    is_raised = False
+    with suppress(OSError):
+        scheduling.apply()
+        is_raised = True
+    try:
+        yield
+    finally:
+        if is_raised:
+            scheduling.undo()

@@ -34,7 +34,7 @@ from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.niceness import lower_priority
-from runner.profile import recording_plan
+from runner.profile import perf_record_options
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.elf import contains_symbol, is_32_bit
@@ -42,17 +42,16 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.fault_place_lines import locate_places
 from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.labels import cut_remarks
-from runner.profile.memory_calls import MemoryCalls
 from runner.profile.missing_names_and_callers import (
     describe_functions_without_lines,
     describe_missing_callers,
     describe_missing_symbols,
     has_no_callers,
 )
+from runner.profile.perf_record_options import CallGraph, ExpectedCounts
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
-from runner.profile.python_lines import PythonLineRecorder, executes_python
+from runner.profile.python_lines import PythonLineRecorder, executes_python, may_count_lines
 from runner.profile.recorded_system_calls import find_call_numbers
-from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import (
     ADDRESS_FIELDS,
     CALL_FIELDS,
@@ -62,6 +61,7 @@ from runner.profile.recording_reader import (
     count_calls,
     read_events,
 )
+from runner.profile.requested_and_returned_memory import MemoryCalls
 from runner.profile.script_parser import Event
 from runner.profile.source_lines import SourceLineCache
 from runner.profile.stack_folding import (
@@ -155,8 +155,8 @@ class Collector(Struct):
         that sample the same fault.
         """
         faults_file = self.scratch / "faults.data"
-        period = recording_plan.compute_faults_period(expected_counts)
-        options = recording_plan.build_faults_options(
+        period = perf_record_options.compute_faults_period(expected_counts)
+        options = perf_record_options.build_faults_options(
             period,
             error_codes=self.permissions.error_codes,
             call_numbers=self.call_numbers,
@@ -165,7 +165,7 @@ class Collector(Struct):
         # If only some faults are recorded, the calls need a separate recording, because every call must be recorded.
         calls_file = self.scratch / "calls.data" if period > 1 and self.call_numbers else None
         if calls_file:
-            plans.append(RecordPlan(recording_plan.build_calls_options(self.call_numbers), calls_file))
+            plans.append(RecordPlan(perf_record_options.build_calls_options(self.call_numbers), calls_file))
             self.remarks.append(
                 f"only one fault in {period} was recorded, so it is unknown which pages had already been touched"
             )
@@ -224,15 +224,15 @@ class Collector(Struct):
         the system calls are missing if no faults follow from any, or if there are too many calls.
         """
         stacks_file = self.scratch / "stacks.data"
-        period = recording_plan.compute_stacks_period(
-            expected_counts.faults, recording_plan.MAX_FAULT_STACKS[self.call_graph]
+        period = perf_record_options.compute_stacks_period(
+            expected_counts.faults, perf_record_options.MAX_FAULT_STACKS[self.call_graph]
         )
         n_calls = self._count_recorded_calls() if self.call_numbers else None
-        with_calls = n_calls is not None and n_calls <= recording_plan.MAX_CALL_STACKS[self.call_graph]
+        with_calls = n_calls is not None and n_calls <= perf_record_options.MAX_CALL_STACKS[self.call_graph]
         n_stacks = expected_counts.faults // period + (n_calls or 0) * with_calls
         recorded_calls = self.call_numbers if with_calls else {}
-        options = recording_plan.build_fault_stack_options(period, self.call_graph, recorded_calls)
-        expected_bytes = recording_plan.estimate_stack_bytes(n_stacks, 1, self.call_graph)
+        options = perf_record_options.build_fault_stack_options(period, self.call_graph, recorded_calls)
+        expected_bytes = perf_record_options.estimate_stack_bytes(n_stacks, 1, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_with_recorders([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
 
@@ -264,15 +264,17 @@ class Collector(Struct):
         """Record in one execution where CPU time is spent and where threads wait; return a future of both profiles."""
         on_cpu_file = self.scratch / "on-cpu.data"
         off_cpu_file = self.scratch / "off-cpu.data"
-        clock_period = recording_plan.compute_clock_period(expected_counts, self.call_graph)
-        switch_period = recording_plan.compute_stacks_period(
-            expected_counts.switches, recording_plan.MAX_STACKS[self.call_graph]
+        clock_period = perf_record_options.compute_clock_period(expected_counts, self.call_graph)
+        switch_period = perf_record_options.compute_stacks_period(
+            expected_counts.switches, perf_record_options.MAX_STACKS[self.call_graph]
         )
         plans = (
-            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock_period, self.call_graph), on_cpu_file),
+            RecordPlan(
+                perf_record_options.build_stack_options("cpu-clock", clock_period, self.call_graph), on_cpu_file
+            ),
             RecordPlan(
                 (
-                    *recording_plan.build_stack_options("context-switches", switch_period, self.call_graph),
+                    *perf_record_options.build_stack_options("context-switches", switch_period, self.call_graph),
                     "--switch-events",
                 ),
                 off_cpu_file,
@@ -421,8 +423,7 @@ class Profiling(Struct, frozen=True):
         pending_faults = collector.record_fault_stacks(expected_counts, _count_faults(recorded_sample))
         python_lines: tuple[PythonLine, ...] = ()
         pending_java_lines: Future[tuple[AllocatingLine, ...]] | None = None
-        # The lines of a runtime are counted for the whole process only, not for a region or the windows of a server.
-        if _get_scope(trial.workload) == "process":
+        if may_count_lines(_get_scope(trial.workload)):
             if executes_python(trial.mapped_files):
                 progress("counting the faults of Python lines")
                 python_lines = collector.count_python_lines()

@@ -2,18 +2,17 @@
 
 import mmap
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from msgspec import Struct
 
-from runner.profile.recording_plan import CallGraph
 from runner.system.regular_file import open_regular
 
 LOAD_SEGMENT_KIND = 1
 INTERPRETER_SEGMENT_KIND = 3
-_UNWINDING_SEGMENT_KIND = 0x6474E550
+UNWINDING_SEGMENT_KIND = 0x6474E550
 """The kind of the segment with the unwind tables."""
 _SYMBOLS_SECTION_KIND = 2
 """The kind of the section with the names of all functions."""
@@ -124,21 +123,6 @@ def contains_symbol(file: Path, name: str) -> bool:
                 return content.find(b"\0" + name.encode() + b"\0") >= 0
     except (OSError, OverflowError, ValueError):
         return False
-
-
-def find_go_file(files: Iterable[Path]) -> Path | None:
-    """Return the first file that Go's linker wrote; None if there is none."""
-    return next((file for file in files if (sections := read_sections(file)) and sections.is_go), None)
-
-
-def choose_call_graph(program: Path) -> CallGraph:
-    """Return the best way to unwind the stacks of a program that is not written in Go.
-
-    Compilers omit frame pointers but write unwind tables, and the C library has only unwind tables. A file without
-    unwind tables (such as a script) has frame pointers or nothing. LBR is never chosen: it needs hardware that virtual
-    machines rarely have.
-    """
-    return "dwarf" if any(segment.kind == _UNWINDING_SEGMENT_KIND for segment in read_segments(program)) else "fp"
 
 
 def _read_header(stream: BinaryIO) -> _Header:

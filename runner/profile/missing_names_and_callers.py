@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import UNKNOWN_FUNCTION, Frame, StackProfile
 from runner.profile.elf import INTERPRETER_SEGMENT_KIND, read_sections, read_segments
-from runner.profile.recording_plan import CallGraph
+from runner.profile.perf_record_options import CallGraph
 from runner.profile.stack_folding import WeightedStacks, is_user_frame
 
 _MIN_SINGLE_FRAME_SHARE = 0.9

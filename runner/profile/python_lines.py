@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from runner.contract.profile import PythonLine
+from runner.contract.profile import ProfileScope, PythonLine
 from runner.contract.runtimes import RuntimeName, find_runtime
 from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
@@ -56,6 +56,14 @@ class PythonLineRecorder:
     def close(self) -> None:
         """Read the results, and remove the tracer."""
         self.lines = parse_lines(self._folder.remove(_RESULTS, _MAX_BYTES), self._root)
+
+
+def may_count_lines(scope: ProfileScope) -> bool:
+    """Return whether the lines of a runtime, Python or Java, can be counted: only for the whole process.
+
+    A region of interest and the windows of a server are a part of the time, which the runtime does not know.
+    """
+    return scope == "process"
 
 
 def executes_python(files: Iterable[Path]) -> bool:

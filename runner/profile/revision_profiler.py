@@ -9,7 +9,7 @@ from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.program_failure import ExecutionFailure
 from runner.profile.case_profiler import Progress, collect_profile
-from runner.profile.recording_plan import CallGraph
+from runner.profile.perf_record_options import CallGraph
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload

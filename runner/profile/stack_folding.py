@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from runner.contract import profile as contract
 from runner.profile.compiled_code import is_compiled, parse_compiled_frame
 from runner.profile.labels import cut_label
-from runner.profile.recording_plan import CallGraph
+from runner.profile.perf_record_options import CallGraph
 from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
 from runner.profile.source_lines import SourceLine
 

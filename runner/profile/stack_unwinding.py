@@ -5,8 +5,8 @@ from pathlib import Path
 
 from runner.contract.runtimes import JIT_RUNTIMES, find_runtime
 from runner.measuring.trial import Trial
-from runner.profile.elf import choose_call_graph, find_go_file
-from runner.profile.recording_plan import CallGraph
+from runner.profile.elf import UNWINDING_SEGMENT_KIND, read_sections, read_segments
+from runner.profile.perf_record_options import CallGraph
 from runner.profile.stack_folding import make_path_relative
 
 
@@ -31,3 +31,18 @@ def find_jit_runtime(files: Iterable[Path]) -> str:
 
 def _format_remark(reason: str) -> str:
     return f"stacks are unwound with frame pointers (--call-graph fp), because {reason}"
+
+
+def find_go_file(files: Iterable[Path]) -> Path | None:
+    """Return the first file that Go's linker wrote; None if there is none."""
+    return next((file for file in files if (sections := read_sections(file)) and sections.is_go), None)
+
+
+def choose_call_graph(program: Path) -> CallGraph:
+    """Return the best way to unwind the stacks of a program that is not written in Go.
+
+    Compilers omit frame pointers but write unwind tables, and the C library has only unwind tables. A file without
+    unwind tables (such as a script) has frame pointers or nothing. LBR is never chosen: it needs hardware that virtual
+    machines rarely have.
+    """
+    return "dwarf" if any(segment.kind == UNWINDING_SEGMENT_KIND for segment in read_segments(program)) else "fp"

@@ -9,7 +9,7 @@ import shlex
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,6 +44,7 @@ from runner.servers.listening import Listener, find_listeners, is_port_open, is_
 from runner.servers.lock_waits import choose_lock_wait_filters, rename_lock_waits
 from runner.servers.ports_and_folders import provide_resources
 from runner.servers.process_figures import ProcessFigures, read_activity, read_process_figures
+from runner.servers.server_processors import allow_processors
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
@@ -575,13 +576,13 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
     return combined_readings
 
 
-def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
+def _combine_values(metric: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
     """Return the mean rate of a throughput, the median of a ratio or a latency, and the sum of other metrics."""
-    if name == "throughput":
+    if metric == "throughput":
         # If a load reports only its rate, each window counts as much as the others.
         operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
-    if get_metric(name).kind is Kind.RATIO or name.startswith("latency-"):
+    if get_metric(metric).kind is Kind.RATIO or metric.startswith("latency-"):
         return sorted(values)[len(values) // 2]  # Of an even number of values, the upper median.
     return round(sum(values), _TIME_DIGITS)
 
@@ -609,7 +610,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         log_command(bound_server.command, order.directory, "as a server")
         channel = stack.enter_context(LoadCommands())
         supported_events, _ = split_known_events(order.workload.metrics.events)
-        stack.enter_context(_allow_processors(state.cpus | order.load_cpus))
+        stack.enter_context(allow_processors(state.cpus | order.load_cpus))
         group = stack.enter_context(state.apply())
         # Limit only the server: the load is not in the group. If this is impossible, the launcher's limits remain.
         group.limit_processes(MAX_TASKS)
@@ -637,35 +638,6 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         yield ServerExecution(
             order, bound_server, resources, RunningServer(counted_program, background_program, channel, group)
         )
-
-
-@contextmanager
-def _allow_processors(cpus: frozenset[int]) -> Iterator[None]:
-    """Let this thread use some processors within the context; empty for those that it may use already.
-
-    If another server is running, the thread is restricted to the processors of the load, and so would be a server that
-    it starts.
-    """
-    previous_cpus = os.sched_getaffinity(0)
-    if cpus:
-        with suppress(OSError):  # The remarks of the process state report that some are missing.
-            os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, previous_cpus)
-
-
-def split_processors(available_cpus: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the processors of the server and those of the load generator.
-
-    The load generator gets a quarter of all processors, and at least one. A single processor is shared.
-    """
-    sorted_cpus = sorted(available_cpus)
-    if len(sorted_cpus) < 2:
-        return available_cpus, available_cpus
-    load_cpu_count = max(1, len(sorted_cpus) // 4)
-    return frozenset(sorted_cpus[:-load_cpu_count]), frozenset(sorted_cpus[-load_cpu_count:])
 
 
 def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:

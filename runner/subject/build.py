@@ -500,19 +500,17 @@ def run_build_command(
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
         environment = {**OFFLINE_VARIABLES, **environment}
-        sandbox = replace(sandbox, empty_folders=list_masked_cache_folders(environment, sandbox))
-        if workload.build_uses_own_folder:
-            sandbox = sandbox.add_readable_folder(provide_own_folder(workload))
+        sandbox = _prepare_build_sandbox(sandbox, workload, environment)
+    # Run the command.
     cpu_seconds_before = _read_children_cpu_seconds()
     try:
-        timeout = workload.build.timeout
         if sandbox:
             result = execute_confined(
                 command,
                 sandbox=sandbox,
                 tree=tree,
                 environment=environment,
-                timeout=timeout,
+                timeout=workload.build.timeout,
                 tracer=tracer,
                 reveals_host=reveals_host,
                 read_clock=clock.read,
@@ -522,7 +520,7 @@ def run_build_command(
                 tracer.wrap_command(command) if tracer else command,
                 directory=tree,
                 environment=environment,
-                timeout=timeout,
+                timeout=workload.build.timeout,
                 merge_streams=True,
                 inherited_descriptors=tracer.inherited_descriptors if tracer else (),
                 read_clock=clock.read,
@@ -540,6 +538,7 @@ def run_build_command(
     )
     if not result.problem:
         return "", build
+    # Explain why it failed.
     if sandbox and not reveals_host:
         hint = get_hidden_network_hint(output)
     else:
@@ -549,6 +548,14 @@ def run_build_command(
     if hint or is_temporary(result):  # A hint is about this host, not the revision, so the failure may be temporary.
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build
+
+
+def _prepare_build_sandbox(sandbox: Sandbox, workload: Workload, environment: Mapping[str, str]) -> Sandbox:
+    """Return the sandbox in which a workload is built: it hides caches, and shows the workload's own folder."""
+    sandbox = replace(sandbox, empty_folders=list_masked_cache_folders(environment, sandbox))
+    if workload.build_uses_own_folder:
+        return sandbox.add_readable_folder(provide_own_folder(workload))
+    return sandbox
 
 
 def _find_own_explanation(output: str, log: str, *, in_sandbox: bool, timed_out: bool) -> str:

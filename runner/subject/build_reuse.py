@@ -9,15 +9,14 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
-from runner.contract.report import Build, hash_document
+from runner.contract.report import Build
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_inputs import measure_file_sizes
+from runner.subject.checked_commits import is_built_anyway
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-_COMMITS_PER_CHECK = 20
-"""As a check, one commit in this many is built even if its build should be the same as the last one."""
 _MAX_EARLIER_COMMITS = 20
 """The last build is looked for among so many commits before the first one: after more commits, a file that it has read
 has probably changed."""
@@ -111,11 +110,3 @@ class BuildReuse:
                 f"{commit[:10]} changes only files that the last build did not read, but its build differs from that "
                 "one: from now on, every commit is built"
             )
-
-
-def is_built_anyway(commit: str) -> bool:
-    """Return whether a commit is one of the 5 % that are built even if their build should be the same.
-
-    The choice is always the same for a commit.
-    """
-    return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.process_variables import BASE_VARIABLES
+from runner.subject.kept_files import KeepRules
 from runner.subject.session_tree_restorer import KeptCopy, find_kept_copy
-from runner.subject.tree_changes import Change, FileState, KeepRules, describe_changes, find_changes, list_states
+from runner.subject.tree_changes import Change, FileState, describe_changes, find_changes, list_states
 from runner.system.tree_walk import TreeTooLarge, remove_tree
 
 _FILES_PER_COPY = 200

@@ -12,9 +12,9 @@ from runner.contract.base import Parameter
 from runner.contract.gate import MAX_CASES
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
+from runner.workload.case_choice import find_named_cases
 from runner.workload.definition import Workload
 from runner.workload.parameter_matrix import choose_points, list_cases, make_point_key, map_points
-from runner.workload.workload_lookup import find_named_cases
 
 
 class WorkloadFiles(Struct, frozen=True):
@@ -80,7 +80,7 @@ def list_case_pairs(
     ----------
     parameter_choices, names
         The options ``--set`` and ``--case``, which select cases; see
-        :func:`runner.workload.workload_lookup.choose_cases`.
+        :func:`runner.workload.case_choice.choose_cases`.
 
     Raises
     ------

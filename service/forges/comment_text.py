@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.contract import MetricVerdict, Verdict, get_metric, metric_verdict_text
 from runner.contract.comparison import Side
+from runner.contract.metric_verdict_text import format_change
 from runner.contract.number_text import capitalize_first_letter, format_count
 from service.forges.comment_links import Links, format_last_line
 from service.forges.comment_next_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
@@ -19,7 +20,6 @@ from service.forges.gate_verdict_text import (
     describe_gate_verdict,
     describe_judge,
     describe_rows,
-    format_change,
     format_metric_name,
 )
 from service.rules.comparison.metric_decision import describe_bounds

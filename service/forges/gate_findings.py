@@ -12,12 +12,12 @@ from typing import Literal
 
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import FindingRule, GateFinding
+from runner.contract.metric_verdict_text import format_change
 from service.forges.gate_verdict_text import (
     describe_baseline_change,
     describe_failures,
     describe_gate_verdict,
     describe_judge,
-    format_change,
     format_metric_name,
 )
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome

@@ -9,12 +9,11 @@ from runner.contract import MetricVerdict, Outcome, Stage, get_metric
 from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
-from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved, name_metric
+from runner.contract.metric_verdict_text import describe_direction, format_change, has_clearly_moved, name_metric
 from runner.contract.number_text import capitalize_first_letter, format_count
 from runner.contract.word_list import join_words
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
-from service.text.numbers import format_difference, format_level_difference, format_percent
 
 _MAX_NAMED_CHANGES = 8
 """Number of changes of the workload file that are named; further changes are counted."""
@@ -315,26 +314,6 @@ def _describe_acceptance(outcome: GateOutcome, escape: Escape) -> str:
 def format_metric_name(verdict: MetricVerdict, escape: Escape) -> str:
     """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
     return name_metric(verdict.metric, escape)
-
-
-def format_change(verdict: MetricVerdict) -> str:
-    """Return a change in the metric's unit and, unless the base is zero, in percent."""
-    if verdict.change is None:
-        return "–"
-    if not verdict.change:
-        return "0"
-    unit = get_metric(verdict.metric).unit
-    before, after = verdict.base.level, verdict.head.level
-    if unit == "%":  # A difference of two percentages is in points: the percentage that follows it is relative to base.
-        text = format_difference(verdict.change, "points")
-    elif verdict.changed_pairs is not None or before is None or after is None:
-        text = format_difference(verdict.change, unit)
-    else:
-        text = format_level_difference(before, after, unit)
-    text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
-    if verdict.changed_pairs is None:
-        return text
-    return f"{text} in {verdict.changed_pairs} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
 def _describe_remaining_items(count: int, noun: str) -> str:

@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 from runner.contract.metrics import MetricView, get_metric, list_shown_metrics
 from runner.contract.nightly import NightlyDigest
 from service.nightly.queries import nightly_runs, recent_points
-from service.nightly.rules import matrix
+from service.nightly.rules import nightly_grid
 from service.nightly.rules.digest import list_missed_cells
-from service.nightly.rules.matrix import (
+from service.nightly.rules.nightly_grid import (
     GridCase,
     GridCell,
     LastNightlyRun,
@@ -75,11 +75,11 @@ def show() -> Page:
         nightly_run = _find_nightly_run(session)
         missed_cases = [] if nightly_run is None else list_missed_cells(nightly_run)
         measured_cases, failed_runs = _list_cases_and_failures(session, query)
-        all_cases = matrix.list_cases(chain(measured_cases, failed_runs))
+        all_cases = nightly_grid.list_cases(chain(measured_cases, failed_runs))
         current_cases = [case for case in all_cases if not case.superseded or "earlier" in request.args]
         shown_cases = current_cases if "all" in request.args else current_cases[:_MAX_ROWS]
         grid = _build_shown_grid(session, query, (measured_cases, failed_runs), shown_cases, nightly_run)
-        grids = matrix.split_grid_by_subject(grid)
+        grids = nightly_grid.split_grid_by_subject(grid)
         sparkline_of_series = sparklines.read_sparklines(session, _list_drawn_series(grids))
         workloads = cases.list_workloads(session)
         settings = environments.find_settings(
@@ -88,7 +88,7 @@ def show() -> Page:
     # Build the page.
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
-        "nightly/matrix.html",
+        "nightly/nightly_grid.html",
         {
             "n_shown": len(shown_cases),
             "n_current": len(current_cases),
@@ -155,7 +155,7 @@ def _build_shown_grid(
     settings = environments.find_settings(
         session, {point.environment for point in points} | {run.environment for run in failures}
     )
-    grid = matrix.build_grid(
+    grid = nightly_grid.build_grid(
         points,
         failures,
         efficiency_points,
@@ -163,7 +163,7 @@ def _build_shown_grid(
         level_starts=drifts.map_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
         machine_of_environment={
-            environment: matrix.select_machine_settings(settings_of_environment)
+            environment: nightly_grid.select_machine_settings(settings_of_environment)
             for environment, settings_of_environment in settings.items()
         },
     )
@@ -175,7 +175,7 @@ def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> 
     """Return the grid with the rows of all cases that a query selects, for downloads."""
     with get_database().reading() as session:
         measured_cases, failed_runs = _list_cases_and_failures(session, query)
-        all_cases = matrix.list_cases(chain(measured_cases, failed_runs))
+        all_cases = nightly_grid.list_cases(chain(measured_cases, failed_runs))
         return _build_shown_grid(session, query, (measured_cases, failed_runs), all_cases, nightly_run)
 
 

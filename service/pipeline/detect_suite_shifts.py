@@ -24,7 +24,9 @@ from service.store.engine.database import Database
 from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteCheck
 from service.store.revisions import revisions
 from service.store.series import points
+from service.store.series.history_window import find_history_window
 from service.store.series.series import SeriesFilter
+from service.store.series.trend_points import arrange_trends
 
 _JUDGED_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
@@ -149,12 +151,12 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~has_own_drift
     )
     # Read the end of each path; if it is not enough to decide, read the whole path.
-    window = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
+    window = find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         drift_positions = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
         last_drift_position: dict[int, int] = dict(session.execute(drift_positions.group_by(DriftRow.series_id)).all())
-        trends = points.arrange_trends(session, chunk, window)
+        trends = arrange_trends(session, chunk, window)
         if window is not None:
             start = window.position
             undecided_series = [
@@ -164,7 +166,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
                     trends[candidate_id], start, last_drift_position.get(candidate_id, -1)
                 )
             ]
-            trends |= points.arrange_trends(session, undecided_series)
+            trends |= arrange_trends(session, undecided_series)
         for series_id, trend in trends.items():
             path = trend.path
             if (

@@ -23,9 +23,10 @@ from service.store.engine.database import Database
 from service.store.models import Run, StoredReport
 from service.store.runs import new_runs
 from service.store.runs.fast_parse import PlainReport
-from service.store.runs.new_runs import PreparedPoint, PreparedReport
-from service.store.runs.stored_reports import is_same_report, pack_report
-from service.store.series.points import encode_samples
+from service.store.runs.prepared_reports import PreparedPoint, PreparedReport
+from service.store.runs.same_report import is_same_report
+from service.store.runs.stored_reports import pack_report
+from service.store.series.encoded_samples import encode_samples
 
 _COUNTED_STATUS = Status.COUNTED.value
 _IDS_PER_QUERY = 500

@@ -21,7 +21,8 @@ from service.rules.series.withdrawn_drifts import explain_withdrawals
 from service.schemas.history import Drift
 from service.store.events import events
 from service.store.models import DriftRow, Series
-from service.store.series import drifts, points, proofs, series, sparklines
+from service.store.series import drifts, proofs, series, sparklines
+from service.store.series.trend_points import arrange_trends
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSe
     """Judge those of the given series that are stale; shared data is read once."""
     stale_rows = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale_rows]
-    trends = points.arrange_trends(session, ids)
+    trends = arrange_trends(session, ids)
     former_rows = drifts.map_rows_by_series(session, ids)
     baselines = events.read_baselines(session, ids)
     facts = DriftFacts(session)

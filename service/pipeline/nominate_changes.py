@@ -18,8 +18,10 @@ from service.rules.series.find_drifts import nominate_newest_change
 from service.rules.series.point_order import PathPoint, Points, Trend
 from service.rules.series.proofs import Proof, are_changes_excluded, unify_proofs
 from service.schemas.history import Drift, SeriesDetail, SeriesHead, Standing
-from service.store.series import drifts, points, proofs, series
+from service.store.series import drifts, proofs, series
+from service.store.series.history_window import find_newest_window
 from service.store.series.series import SeriesFilter
+from service.store.series.trend_points import arrange_trends
 
 MAX_NOMINATIONS = 1000
 """Maximum number of nominations in an answer."""
@@ -45,7 +47,7 @@ def list_nominations(session: Session, series_filter: SeriesFilter) -> Nominatio
         series_id: [Drift.model_validate(row.document) for row in drift_rows]
         for series_id, drift_rows in drifts.map_rows_by_series(session, ids).items()
     }
-    ranked_nominations, paths = _rank_nominations(session, heads, points.arrange_trends(session, ids), stored_drifts)
+    ranked_nominations, paths = _rank_nominations(session, heads, arrange_trends(session, ids), stored_drifts)
     items = tuple(entry.nomination for entry in ranked_nominations[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
@@ -55,8 +57,8 @@ def list_likely_changes(session: Session, judged_series: SeriesDetail) -> Nomina
 
     The list is empty if the series was deleted after it was read.
     """
-    window = points.find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
-    trends = points.arrange_trends(session, [judged_series.id], window)
+    window = find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
+    trends = arrange_trends(session, [judged_series.id], window)
     heads = [judged_series] if judged_series.id in trends else []
     ranked_nominations, paths = _rank_nominations(session, heads, trends, {judged_series.id: judged_series.drifts})
     likely_nominations = tuple(entry.nomination for entry in ranked_nominations if entry.nomination.likely)

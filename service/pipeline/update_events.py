@@ -17,6 +17,7 @@ from service.rules.events.assemble import AssembledEvents, assemble_events
 from service.rules.events.automatic_decisions import build_certainty_entry, decide_automatically
 from service.rules.events.event_matching import KnownEvent
 from service.rules.events.grouping import LocatedDrift
+from service.rules.events.leading_drift import decide_direction
 from service.rules.events.narrowing import BisectResult
 from service.rules.series import noise_floor
 from service.schemas.history import Drift
@@ -91,7 +92,7 @@ def _read_drifts_of_event(session: Session, event: Event) -> tuple[list[Drift], 
 def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
     """Update the fields by which the list of events is filtered and sorted."""
     terms = importance.compute_terms(drifts, proven=bool(event.document.get("culprits")))
-    event.direction = headline.decide_direction(drifts)
+    event.direction = decide_direction(drifts)
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
     event.importance = importance.compute_importance(terms)
     only_builds = bool(event.document.get("only_builds"))

@@ -1,4 +1,4 @@
-"""Decides when a channel may send, and which events share a message."""
+"""Decides when a channel may send, which events share a message, and when a message is sent again."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ FIRST_WAIT = timedelta(minutes=1)
 """How long a channel waits after its first failed attempt."""
 MAX_WAIT = timedelta(hours=6)
 """The longest wait of a channel, however many attempts have failed."""
+LEASE = timedelta(minutes=5)
+"""The lease of the process that sends a message. If the process is killed, another one sends the message again."""
 MAX_SINGLE = 5
 """If there are at most this many new events, each gets its own message; if there are more, all share one."""
 

@@ -20,8 +20,8 @@ from runner.contract.job import (
 )
 from runner.contract.report import hash_document
 from service.rules.jobs import job_states
-from service.rules.jobs.due_job_actions import JobSnapshot
 from service.rules.jobs.job_descriptions import SERVICE
+from service.rules.jobs.job_snapshot import JobSnapshot
 from service.rules.jobs.job_states import Action
 from service.store.models import Job
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
 from service.rules.profile_without_stacks import build_list_entry, summarise_profile
-from service.rules.retention import thin_profile
+from service.rules.thinned_reports_and_profiles import thin_profile
 from service.schemas.profile_summaries import ProfileList, ProfileWithoutStacks
 from service.store import shared_rows
 from service.store.engine.database import Database

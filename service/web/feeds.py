@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
-from service.notify import feed
+from service.notify import atom_feed
 from service.store.events import events
 from service.store.events.events import EventFilter
 from service.web.app_resources import get_database
@@ -22,7 +22,8 @@ def atom() -> Response:
     with get_database().reading() as session:
         newest_events = events.list_page(session, event_filter, MAX_EVENTS, 0).items
     response = Response(
-        feed.build_feed(newest_events, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
+        atom_feed.build_feed(newest_events, request.url_root, request.full_path.rstrip("?")),
+        mimetype=atom_feed.MEDIA_TYPE,
     )
     response.add_etag()
     response.make_conditional(request)

@@ -229,7 +229,7 @@ def test_the_timers_that_were_stopped_run_again_on_a_host_that_is_retired(tmp_pa
         "__tuning_to_stop": variables_of("tuning")["__tuning_to_stop"],
     }
     host = {"tuning_timers_off": ["fstrim", "man-db"], "tuning_irq_balance": False, **recorded}
-    play(tmp_path, below(tmp_path, "roles/tuning/tasks/timers.yml"), host)
+    play(tmp_path, below(tmp_path, "roles/tuning/tasks/stop_periodic_maintenance.yml"), host)
     assert "disable fstrim.timer" in (tmp_path / "calls").read_text()
     stand_in_for_systemctl(tmp_path, "disabled")
     (tmp_path / "calls").unlink()

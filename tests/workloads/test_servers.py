@@ -11,7 +11,8 @@ from runner.contract.level import find_majority
 from runner.contract.report import Window
 from runner.doctor.counting import require_measurable_host
 from runner.process_state.process_state import ProcessState
-from runner.servers.server_execution import ServerOrder, split_processors, start_server
+from runner.servers.server_execution import ServerOrder, start_server
+from runner.servers.server_processors import split_processors
 from runner.workload import list_cases, load_workload
 
 pytestmark = pytest.mark.perf

@@ -20,6 +20,13 @@ _MAX_TESTS = 6
 """How many test programs of a library are proposed, besides that of the tests in its sources."""
 _HARNESSES = ("criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat")
 """Benchmark libraries whose programs execute each benchmark once with ``--test``."""
+_MAX_EXAMPLE_PACKAGES = 5
+"""How many examples that are packages of their own are built."""
+_EXAMPLE_FILE = re.compile(r"examples/(?:[^/]+\.rs|[^/]+/main\.rs)")
+"""The usual paths of the examples that are part of a package."""
+_EXAMPLE_PACKAGE = re.compile(r"examples/[^/]+/Cargo\.toml")
+_SERVER_FRAMEWORKS = frozenset({"actix-web", "axum", "hyper", "poem", "rocket", "tide", "tonic", "warp"})
+"""Libraries of servers, which do not end."""
 CARGO_HOME = {CARGO.variable: CARGO.folder}
 """The package cache of the host, so that packages are not downloaded for each revision."""
 
@@ -55,9 +62,9 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
     programs = BuildProposal("Cargo", f"cargo build --release{lock_option}", tools, CARGO_HOME)
     benchmarks = [_propose_benchmark(*benchmark, lock_option) for benchmark in _list_benchmarks(sources, manifest)]
     benchmarks += _propose_member_benchmarks(sources)
-    examples = []
-    if sources.has_folder("examples") or "example" in manifest:
-        examples = [BuildProposal("Cargo", f"cargo build --release --examples{lock_option}", tools, CARGO_HOME)]
+    examples = _propose_example_packages(sources)
+    if "example" in manifest or any(_EXAMPLE_FILE.fullmatch(file) for file in sources.files):
+        examples.insert(0, BuildProposal("Cargo", f"cargo build --release --examples{lock_option}", tools, CARGO_HOME))
     tests = _propose_tests(sources, manifest, lock_option) or _propose_member_tests(sources, lock_option)
     if _has_programs(sources, manifest):
         return [programs, *benchmarks, *examples, *tests]
@@ -150,6 +157,25 @@ def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
         for folder in folders
         for benchmark in _list_benchmarks(sources, _read_manifest(sources, f"{folder}/{_FILE}"), folder)
     ][:_MAX_MEMBER_BENCHMARKS]
+
+
+def _propose_example_packages(sources: Sources) -> list[BuildProposal]:
+    """Return the build of a few examples that are packages of their own: those that need the fewest other packages.
+
+    They use the project by its path, and are no part of its package, so that its own build leaves them out.
+    """
+    dependencies: dict[str, set[str]] = {}
+    for file in filter(_EXAMPLE_PACKAGE.fullmatch, filter(is_plain_path, sources.files)):
+        table = _read_manifest(sources, file).get("dependencies")
+        if isinstance(table, dict) and sources.has(f"{PurePosixPath(file).parent}/src/main.rs"):
+            dependencies[file] = set(table)
+    files = [file for file, names in dependencies.items() if names.isdisjoint(_SERVER_FRAMEWORKS)]
+    files.sort(key=lambda file: (len(dependencies[file]), file))
+    steps = [
+        f"cargo build --release --manifest-path {file} --target-dir target/examples"
+        for file in files[:_MAX_EXAMPLE_PACKAGES]
+    ]
+    return [BuildProposal("Cargo", build_shell_command(*steps), ("cargo",), CARGO_HOME)] if steps else []
 
 
 def _propose_member_tests(sources: Sources, lock_option: str) -> list[BuildProposal]:

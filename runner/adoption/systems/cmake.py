@@ -34,11 +34,18 @@ _USUAL_CXX_STANDARD = 17
 """The standard that is tried if no error names one: most compilers support all of it."""
 
 
+_EXCLUDED_PROGRAM = re.compile(r"^\s*add_executable\s*\(\s*(\S+)\s+EXCLUDE_FROM_ALL\b", re.IGNORECASE | re.MULTILINE)
+_CUSTOM_TARGET = re.compile(r"^\s*add_custom_target\s*\(\s*([\w-]+)\s*([^)]*)\)", re.IGNORECASE | re.MULTILINE)
+_DEPENDENCIES = re.compile(r"^\s*add_dependencies\s*\(\s*(\S+)\s+([^)]*)\)", re.IGNORECASE | re.MULTILINE)
+_MAX_EXCLUDED_PROGRAMS = 4
+
+
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose variants: with benchmarks, with the project's defaults, without extras, and with more programs.
 
-    The last two variants are for libraries, which often build no program by default. The first of them leaves out the
-    tests, for which many builds download a framework. Equal variants are proposed once.
+    The last variants are for libraries, which often build no program by default. The first of them leaves out the
+    tests, for which many builds download a framework; another one names the targets of programs that a build leaves out
+    otherwise. Equal variants are proposed once.
     """
     file = sources.find_nearest_file("CMakeLists.txt")
     if file is None:
@@ -72,7 +79,29 @@ def propose(sources: Sources) -> list[BuildProposal]:
         )
         for number, options in enumerate(distinct_variants)
     ]
+    excluded_targets = _list_excluded_targets(text)
+    if excluded_targets:
+        # The programs that a build leaves out unless their target is named.
+        build = replace(_propose_build(folder, sources.build_folder, all_programs, text), builds_tests=True)
+        command = build.command.replace(JOBS_OPTION, f"{JOBS_OPTION} --target all {' '.join(excluded_targets)}")
+        builds.append(replace(build, command=command))
     return builds + _propose_separate_programs(sources, text)
+
+
+def _list_excluded_targets(text: str) -> list[str]:
+    """Return the targets that build the programs which the default target leaves out; empty if there are none.
+
+    This is a target that does nothing else but depend on them, or else the first few of these programs.
+    """
+    programs = list(dict.fromkeys(_EXCLUDED_PROGRAM.findall(text)))
+    empty_targets = {name for name, rest in _CUSTOM_TARGET.findall(text) if "COMMAND" not in rest}
+    collecting_targets = [
+        target
+        for target, dependencies in _DEPENDENCIES.findall(text)
+        if target in empty_targets and not set(programs).isdisjoint(dependencies.split())
+    ]
+    plain_programs = [program for program in programs if is_plain_path(program)]
+    return collecting_targets[:1] or plain_programs[:_MAX_EXCLUDED_PROGRAMS]
 
 
 def _propose_separate_programs(sources: Sources, text: str) -> list[BuildProposal]:

@@ -34,14 +34,22 @@ def propose(sources: Sources) -> list[BuildProposal]:
         if not is_auxiliary(file) and " " not in file
     }
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]
-    if len(programs) != 1:
-        proposals += propose_all_or_each("Fortran", _list_program_steps(sources))
+    steps = [] if len(programs) == 1 and _is_complete(files.values()) else _list_program_steps(sources)
+    if steps or len(programs) != 1:
+        proposals += propose_all_or_each("Fortran", steps)
     else:
         sorted_files = sort_files_by_dependency(files)
         run = RunProposal("./program", may_do_nothing=True)
         command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(sorted_files)}")
         proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(run,)))
     return proposals
+
+
+def _is_complete(texts: Iterable[str]) -> bool:
+    """Return whether sources define all modules that they use, except for those of the compiler."""
+    all_texts = list(texts)
+    defined = {name.lower() for text in all_texts for name in _MODULE.findall(text)}
+    return all(name in defined or _FOREIGN_MODULE.fullmatch(name) for name in _list_used_modules(all_texts))
 
 
 def _list_program_steps(sources: Sources) -> list[str]:
@@ -71,7 +79,7 @@ def _list_program_steps(sources: Sources) -> list[str]:
         while new_files := {file_by_module[name] for name in modules & file_by_module.keys()} - needed_files.keys():
             needed_files |= {file: texts[file] for file in new_files}
             modules |= set(_list_used_modules(needed_files.values()))
-        if all(name in file_by_module or _FOREIGN_MODULE.fullmatch(name) for name in modules):
+        if _is_complete(needed_files.values()):
             name = choose_program_name(sources, program)
             files = sort_files_by_dependency({file: needed_files[file] for file in sorted(needed_files)})
             steps.append(f"gfortran -O2 -g -o {name} {' '.join(files)}")

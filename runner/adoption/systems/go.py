@@ -116,12 +116,8 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         build = build_shell_command(*enter_steps, f"go test -c -o {output}/benchmarks ./{folder}")
         texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder]
         pattern = select_own_benchmarks(texts, paths)
-        # A single round is for benchmarks whose usual number of rounds takes too long.
-        runs = tuple(
-            _propose_benchmarks(str(module_path / folder), f"{target}/benchmarks", pattern, rounds)
-            for rounds in (BENCHMARK_ROUNDS, 1)
-        )
-        proposals.append(BuildProposal("Go", build, ("go",), environment, runs, min_versions=min_versions))
+        run = _propose_benchmarks(str(module_path / folder), f"{target}/benchmarks", pattern)
+        proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), min_versions=min_versions))
     # A library without benchmarks is used by its tests.
     tests = _count_matches_by_folder(sources, module_path, test_files, _TEST) if not proposals else Counter[str]()
     if tests:
@@ -218,10 +214,10 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
     return "."
 
 
-def _propose_benchmarks(folder: str, program: str, pattern: str, rounds: int) -> RunProposal:
+def _propose_benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
     """Return the command that runs the selected benchmarks of a package in the package's folder."""
     benchmark_pattern = f'"{pattern}"' if "|" in pattern else pattern
-    arguments = f"-test.run=NONE -test.bench={benchmark_pattern} -test.benchtime={rounds}x"
+    arguments = f"-test.run=NONE -test.bench={benchmark_pattern} -test.benchtime={BENCHMARK_ROUNDS}x"
     return _run_in_package(folder, program, arguments)
 
 

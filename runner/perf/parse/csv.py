@@ -54,10 +54,12 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:
     """Raise if the line has columns that other options of perf add; the message names the option."""
     if _INTERVAL.fullmatch(fields[0]) and len(fields) > 7:
-        raise line.make_error("this is one interval of a run (perf stat -I), not a whole run")
+        raise line.make_error("this is one interval of a run, not a whole run: run perf stat without -I")
     if _CPU_OR_THREAD.fullmatch(fields[0]):
-        raise line.make_error("this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)")
+        raise line.make_error(
+            "this is the count of one CPU, socket, node or thread: run perf stat without -A and --per-…"
+        )
     if fields[0] == "summary":
-        raise line.make_error("this is the summary of intervals (perf stat -I --summary)")
+        raise line.make_error("this is the summary of intervals: run perf stat without -I and --summary")
     if len(fields) > 3 and fields[3].endswith("%"):
-        raise line.make_error("this is a mean over several runs (perf stat -r), not the count of one")
+        raise line.make_error("this is a mean over several runs, not the count of one: run perf stat without -r")

@@ -15,12 +15,12 @@ from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 _REQUIRED_KEYS = frozenset({"counter-value", "unit", "event", "event-runtime", "pcnt-running"})
 _METRIC_KEYS = frozenset({"metric-value", "metric-unit", "metric-threshold"})
 _OTHER_MODES = {
-    "variance": "this is a mean over several runs (perf stat -r), not the count of one",
-    "interval": "this is one interval of a run (perf stat -I), not a whole run",
-    "cgroup": "this is the count of a control group (perf stat -G)",
+    "variance": "this is a mean over several runs, not the count of one: run perf stat without -r",
+    "interval": "this is one interval of a run, not a whole run: run perf stat without -I",
+    "cgroup": "this is the count of a control group: run perf stat without -G",
 } | dict.fromkeys(
     ("aggregate-number", "counters", "core", "cpu", "die", "cluster", "cache", "node", "socket", "thread"),
-    "this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)",
+    "this is the count of one CPU, socket, node or thread: run perf stat without -A and --per-…",
 )
 _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<nan>-?\b(?:nan|inf)\b)')
 """A string, which is kept, or a number in a form that perf prints but JSON does not allow."""

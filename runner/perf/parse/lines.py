@@ -49,7 +49,7 @@ def list_event_lines(text: str) -> list[Line]:
     starts = [line for line in lines if _START_LINE.fullmatch(line.text)]
     if len(starts) > 1:
         raise starts[1].make_error(
-            "a second run begins here (perf stat --append), but each output must contain a single run"
+            "a second run begins here, but each output must contain a single run: run perf stat without --append"
         )
     if lines and not text.endswith("\n"):
         raise lines[-1].make_error("the last line is incomplete: the output is cut off")

@@ -84,17 +84,21 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
     if not starts:
         raise PerfOutputError("there is no line 'Performance counter stats for …': this is not a perf stat report")
     if len(starts) > 1:
-        raise lines[starts[1]].make_error("a second run begins here, but each output must contain a single run")
+        raise lines[starts[1]].make_error(
+            "a second run begins here, but each output must contain a single run: run perf stat without --append"
+        )
     start = starts[0]
     if re.search(r"stats for '(system wide|CPU\(s\) |BPF program)", lines[start].text):
         raise lines[start].make_error(
-            "these are the counts of a whole machine, not of a program (perf stat -a, -C, -b)"
+            "these are the counts of a whole machine, not of a program: run perf stat without -a, -C and -b"
         )
     for end in range(start, len(lines) - 1):
         match = _HEADER_END.fullmatch(lines[end].text)
         if match and not lines[end + 1].text.strip():
             if match["runs"]:
-                raise lines[end].make_error("these are means over several runs (perf stat -r), not the counts of one")
+                raise lines[end].make_error(
+                    "these are means over several runs, not the counts of one: run perf stat without -r"
+                )
             _refuse_displaced_lines(lines[: end + 1])
             return lines[end + 1 :]
     raise lines[start].make_error("the heading is incomplete")

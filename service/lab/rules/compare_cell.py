@@ -42,7 +42,7 @@ class Readings:
 
 
 def compare_metric(
-    name: str, default: Readings | None, cell: Readings, *, interleaved: bool, n_cells: int = 1, objection: str = ""
+    metric: str, default: Readings | None, cell: Readings, *, interleaved: bool, n_cells: int = 1, objection: str = ""
 ) -> LabMetric:
     """Return a metric of a cell: its level and range, and, if both have a level, its change from the default.
 
@@ -60,12 +60,12 @@ def compare_metric(
     """
     values = cell.present_values
     lab_metric = LabMetric(
-        metric=name,
+        metric=metric,
         level=compute_median(values),
         low=min(values, default=None),
         high=max(values, default=None),
         n=len(values),
-        repeats=cell.counted and get_metric(name).exact and is_repeating(values),
+        repeats=cell.counted and get_metric(metric).exact and is_repeating(values),
     )
     default_level = compute_median(default.present_values) if default is not None else None
     if default is None or default_level is None or lab_metric.level is None:
@@ -152,5 +152,5 @@ def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, fl
     return None if low is None or high is None else (low, high)
 
 
-def _decide_effect(name: str, change: Number) -> Effect:
-    return Effect.BETTER if (change > 0) == (get_metric(name).better == "higher") else Effect.WORSE
+def _decide_effect(metric: str, change: Number) -> Effect:
+    return Effect.BETTER if (change > 0) == (get_metric(metric).better == "higher") else Effect.WORSE

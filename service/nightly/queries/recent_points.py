@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from runner.contract.quarantine import OUTSIDE_HISTORY
-from service.nightly.rules.matrix import RecentPoint, SeenCase, UnmeasuredRun
+from service.nightly.rules.nightly_grid import RecentPoint, SeenCase, UnmeasuredRun
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.runs import runs

@@ -91,53 +91,53 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
     )
 
 
-def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) -> _MetricResult:
+def _decide_metric_verdict(metric: str, request: ComparisonRequest, alpha: float) -> _MetricResult:
     """Return the verdict on one metric, taking into account its budget and other causes of a difference."""
     base, head, judging = request.base, request.head, request.judging
     if request.base_stored:
-        pairs, decision = decide_metric_by_stored_base(name, request, alpha)
+        pairs, decision = decide_metric_by_stored_base(metric, request, alpha)
     else:
-        pairs = list(_pair_values(base, head, name))
-        decision = _decide_metric_by_pairs(name, pairs, request, alpha)
+        pairs = list(_pair_values(base, head, metric))
+        decision = _decide_metric_by_pairs(metric, pairs, request, alpha)
     # The change of a noisy metric is computed from complete pairs, so its levels are, too.
-    values_of_sides = base.list_values(name), head.list_values(name)
+    values_of_sides = base.list_values(metric), head.list_values(metric)
     if decision.rule == "paired":
         values_of_sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     # The smallest change that matters: for a count that varies, the one that the pairs exclude.
     threshold = decision.excluded_change
     if not threshold and decision.rule == "paired":
-        threshold = judging.get_min_change(name)
+        threshold = judging.get_min_change(metric)
     elif not threshold and decision.rule in COUNTS:
         threshold = 1  # a count has no tolerance
     verdict = build_verdict(
-        name, decision, *values_of_sides, counts=judging.decides_comparison(name), threshold=threshold
+        metric, decision, *values_of_sides, counts=judging.decides_comparison(metric), threshold=threshold
     )
     explained_verdict = decide_metric_by_other_builds(
         decide_metric_by_page_cache(decide_metric_by_other_place(verdict, request), request), base, head
     )
     # The difference is due to the place or the builds, so there is no change to compare with the budget.
     if explained_verdict.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
-        return _MetricResult(explained_verdict.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
+        return _MetricResult(explained_verdict.model_copy(update={"budget": judging.budgets.get(metric, 0)}), 0)
     return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)
 
 
-def _decide_metric_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
+def _decide_metric_by_pairs(metric: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: an exact count by the signs of the pairs, any other metric by an interval.
 
     An exact count that varies is decided by an interval if the request states a precision for it. A count that is not
     exact is decided by the signs if both sides repeat their counts, and these differ.
     """
     base, head, judging = request.base, request.head, request.judging
-    missing_sides = list_missing_sides(name, request)
+    missing_sides = list_missing_sides(metric, request)
     if missing_sides or not pairs:
-        return decide_missing_value(name, missing_sides, request)
+        return decide_missing_value(metric, missing_sides, request)
     is_counted = all(
-        reading.status is Status.COUNTED for reading in (*base.list_readings(name), *head.list_readings(name))
+        reading.status is Status.COUNTED for reading in (*base.list_readings(metric), *head.list_readings(metric))
     )
-    if get_metric(name).kind is Kind.COUNT and is_counted:
+    if get_metric(metric).kind is Kind.COUNT and is_counted:
         # A count that varies is judged like a noisy metric if the request states a precision for it.
-        has_repeating_sides = is_repeating(base.list_values(name)) and is_repeating(head.list_values(name))
-        if get_metric(name).exact and (has_repeating_sides or name not in judging.precision):
+        has_repeating_sides = is_repeating(base.list_values(metric)) and is_repeating(head.list_values(metric))
+        if get_metric(metric).exact and (has_repeating_sides or metric not in judging.precision):
             return _decide_exact_count(pairs, alpha, request)
         # The host affects counts that are not exact, so equal counts prove little. But if both sides repeat their
         # counts, and these differ, the metric does differ.
@@ -145,7 +145,7 @@ def _decide_metric_by_pairs(name: str, pairs: Pairs, request: ComparisonRequest,
             decision = rules.decide_count(pairs, alpha)
             if decision.verdict is Verdict.CHANGED:
                 return decision
-    return rules.decide_noisy_metric(pairs, judging.get_min_change(name), alpha)
+    return rules.decide_noisy_metric(pairs, judging.get_min_change(metric), alpha)
 
 
 def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:
@@ -199,7 +199,7 @@ def _apply_budget(
 
 
 def build_verdict(
-    name: str,
+    metric: str,
     decision: MetricDecision,
     base: Sequence[Number],
     head: Sequence[Number],
@@ -211,7 +211,7 @@ def build_verdict(
 
     Parameters
     ----------
-    name
+    metric
         The metric.
     base, head
         The values of the metric on the two sides.
@@ -225,12 +225,12 @@ def build_verdict(
     if change is None and base_side.level is not None and head_side.level is not None:
         change = head_side.level - base_side.level
     goes_up = decision.direction > 0 if decision.direction else change is not None and change > 0
-    is_better = goes_up == (get_metric(name).better == "higher")
+    is_better = goes_up == (get_metric(metric).better == "higher")
     direction: Literal["improvement", "regression"] | None = None
     if decision.verdict is Verdict.CHANGED:
         direction = "improvement" if is_better else "regression"
     return MetricVerdict(
-        metric=name,
+        metric=metric,
         verdict=decision.verdict,
         counts=counts,
         rule=decision.rule,

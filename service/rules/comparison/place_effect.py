@@ -48,36 +48,42 @@ def decide_metric_by_other_place(verdict: MetricVerdict, request: ComparisonRequ
         )
         return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})
     counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
+    cause = _find_cause(
+        counts_in_head_place, request.base.list_values(verdict.metric), request.head.list_values(verdict.metric)
+    )
+    if cause == "place":
+        return _explain_by_place(verdict, counts_in_head_place)
+    if cause == "content":
+        explanation = (
+            "In head's folder, base's count stays the same. No file that the program looked for differs, but something "
+            f"else in the tree does{_format_differences(base_in_head_place.differences)}."
+        )
+    else:
+        explanation = (
+            "Base was also built and run in head's folder, but its count there does not explain the difference."
+        )
+    return verdict.model_copy(update={"sentence": f"{verdict.sentence} {explanation}"})
+
+
+def _explain_by_place(verdict: MetricVerdict, counts_in_head_place: tuple[Number, ...]) -> MetricVerdict:
+    """Return the verdict on a count that base also has in the place of head.
+
+    It is "same" unless the difference is larger than one that another build of the same commit can make.
+    """
     formatted_count = format_number(compute_median(counts_in_head_place) or 0)
     base_has_count = f"Base also has a count of {formatted_count} when it is built and run in head's folder"
-    match _find_cause(
-        counts_in_head_place, request.base.list_values(verdict.metric), request.head.list_values(verdict.metric)
-    ):
-        # The place excuses no more faults than another build of the same commit could add.
-        case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
-            sentence = (
-                f"{verdict.sentence} {base_has_count}, so both counts depend on the path or on the state of the files "
-                "there."
-            )
-        case "place":
-            sentence = (
-                f"{base_has_count}, so the difference comes from the path or the state of the files there, not from "
-                f"the revision. {verdict.sentence}"
-            )
-            changes = {"verdict": Verdict.SAME, "direction": None, "changed_pairs": None, "same_because": "place"}
-            return verdict.model_copy(update={**changes, "sentence": sentence})
-        case "content":
-            sentence = (
-                f"{verdict.sentence} In head's folder, base's count stays the same. No file that the program looked "
-                f"for differs, but something else in the tree does"
-                f"{_format_differences(base_in_head_place.differences)}."
-            )
-        case "unknown":
-            sentence = (
-                f"{verdict.sentence} Base was also built and run in head's folder, but its count there does not "
-                "explain the difference."
-            )
-    return verdict.model_copy(update={"sentence": sentence})
+    if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
+        sentence = (
+            f"{verdict.sentence} {base_has_count}, so both counts depend on the path or on the state of the files "
+            "there."
+        )
+        return verdict.model_copy(update={"sentence": sentence})
+    sentence = (
+        f"{base_has_count}, so the difference comes from the path or the state of the files there, not from the "
+        f"revision. {verdict.sentence}"
+    )
+    changes = {"verdict": Verdict.SAME, "direction": None, "changed_pairs": None, "same_because": "place"}
+    return verdict.model_copy(update={**changes, "sentence": sentence})
 
 
 def _find_cause(

@@ -11,16 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.rules.detect import exchangeability
-from service.rules.detect.exchangeability import (
-    MAX_LACK_IN_DOUBT,
-    MAX_POINTS_PER_SIDE,
-    compute_normal_scores,
-    find_needed_shift,
-    is_rare,
-)
+from service.rules.detect.certain_shift import MAX_LACK_IN_DOUBT, find_needed_shift
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import MIN_POINTS_TO_KNOW_RHO, Noise
+from service.rules.detect.normal_scores import MAX_POINTS_PER_SIDE, compute_normal_scores, compute_shifts
+from service.rules.detect.rank_sum_test import is_rare
 
 MAX_SPURIOUS_PROPOSALS = 2
 """How many of the proposals after a change may be spurious: the level after the change then extends beyond them."""
@@ -171,7 +166,7 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
 def _compute_shift_sizes(values: Floats) -> Floats:
     """Return, for each possible split, by how many standard deviations the values before and after it differ."""
     shifts: Floats = np.abs(
-        exchangeability.compute_shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
+        compute_shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
     )
     return shifts
 
@@ -184,7 +179,7 @@ def compute_shift_shortfall(values: Floats, split: int, noise_factor: float = 1.
     """
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
-    shifts = exchangeability.compute_shifts(compute_normal_scores(values), split, split)
+    shifts = compute_shifts(compute_normal_scores(values), split, split)
     return _compute_shortfall(values, split, abs(float(shifts[0])) / noise_factor)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from service.rules.detect.distinct_levels import compute_shift_shortfall
-from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.noise import Noise
+from service.rules.detect.normal_scores import MAX_POINTS_PER_SIDE
 from service.rules.detect.position_and_levels import count_runs_between, find_agreed_level
 
 MAX_NEWEST_POINTS = 36  # newest points that are judged here; the partition finds older changes

@@ -16,7 +16,6 @@ from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
 from service.rules.detect.distinct_levels import MAX_SPURIOUS_PROPOSALS, DistinctLevels
-from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import MAX_NEWEST_POINTS, find_newest_change
@@ -29,6 +28,7 @@ from service.rules.detect.noise import (
     sort_sizes,
 )
 from service.rules.detect.noisy_suspicions import is_suspicion
+from service.rules.detect.normal_scores import MAX_POINTS_PER_SIDE
 from service.rules.detect.position_and_levels import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.wander import (
     POINTS_AFTER,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.input_numbers import check_numbers, subtract_origin
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.normal_scores import compute_normal_scores
 from service.text.numbers import format_number, format_signed_number
 
 MIN_BENCHMARKS = 8  # a pooled verdict needs at least this many benchmarks

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.rules.detect.exchangeability import compute_normal_scores, compute_shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
+from service.rules.detect.normal_scores import compute_normal_scores, compute_shifts
 from service.rules.detect.outliers import HALF_WINDOW
 
 LEVEL_POINTS = 32  # points on each side of a change from which its levels are computed

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.rules.detect.exchangeability import LOG_MAX_CHANCE, compute_log_choose
 from service.rules.detect.level_change import LevelChange, Number, format_change
+from service.rules.detect.rank_sum_test import LOG_MAX_CHANCE, compute_log_choose
 
 LOG_TWO_TESTS = math.log(2)
 """Added to a log-probability if the same runs are tested twice, because either test can succeed by chance."""

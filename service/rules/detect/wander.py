@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
+from service.rules.detect.normal_scores import compute_normal_scores
 from service.rules.detect.outliers import CLIP_SIGMA, replace_outliers
 
 MIN_MARGIN = 5.5

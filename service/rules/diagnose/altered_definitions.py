@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -34,7 +34,6 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
-from service.rules.diagnose.changed_places import NEAREST_CHANGE
 from service.rules.diagnose.execution_spread import can_be_chance
 from service.rules.diagnose.profile_facts import Facts
 from service.text.numbers import format_amount
@@ -57,13 +56,17 @@ _TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most this many files or definitions are named; others are counted."""
-_ALTERS = "The change alters"
-_NO_LINE_FAULTS_MORE = "No changed line faults notably more itself or calls code that does."
-_ONLY_MOVED = "Only addresses changed, as after any change of a program: this needs no other cause."
+_NO_LINE_FAULTS_MORE = "no changed line faults notably more itself or calls code that does"
+_ONLY_ELSEWHERE = "The program's code and data only lie elsewhere, as after any change: this needs no other cause."
 _ONLY_OTHER_LINES = (
     "About the same pages are touched, but other lines reach them first, as after many changes of a program: this "
     "needs no other cause."
 )
+_LAYOUT_CAUSES = frozenset({FaultCause.IMAGE, FaultCause.STATIC_DATA, FaultCause.STACK})
+_NOT_FOUND = "The cause was not found"
+_MIN_GATHERED_SHARE = 0.5
+"""If the leading lines of all causes have less than this share of the difference together, it is scattered."""
+_SCATTERED = "and no other line has most of the difference, so memory is probably only laid out differently"
 _MIN_CALLED_FAULTS = 16
 """A line that only calls what faults explains no smaller difference: nearly each line of a program calls something."""
 _MAX_COUNTED_DEFINITIONS = 12
@@ -297,41 +300,28 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
-    remarks = tuple(remark for remark in difference.remarks if not remark.startswith(NEAREST_CHANGE))
     if all(part.is_moved for part in difference.parts) and difference.parts[0].cause is not FaultCause.STATIC_DATA:
-        return _blame_nothing(difference, remarks)
+        return _blame_nothing(difference)
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
     definition = _choose_definition(difference, facts, request)
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
-        is_related = changed_place is not None or difference.is_indirect or remarks != difference.remarks
-        other_change = _describe_other_changes(request, is_explained=is_explained, is_related=is_related)
-        is_indirect = difference.is_indirect
-        if is_indirect and other_change.startswith(_ALTERS):
-            # What the change alters says more than a list of the ways in which a change can act.
-            other_change = f"{_NO_LINE_FAULTS_MORE} {other_change}"[:MAX_LINE_CHARACTERS]
-            is_indirect = False
-        return difference.model_copy(
-            update={
-                "other_change": other_change,
-                "is_indirect": is_indirect,
-                **({"remarks": remarks} if other_change else {}),
-            }
-        )
+        return difference.model_copy(update=_describe_other_changes(difference, request, is_explained=is_explained))
     places = {"changed_place": None, "opposite_place": None} if is_contrary else {}
     return difference.model_copy(
-        update={"altered_definition": definition, "is_indirect": False, "remarks": remarks, **places}
+        update={"altered_definition": definition, "is_indirect": False, "other_change": "", **places}
     )
 
 
-def _blame_nothing(difference: Difference, remarks: tuple[str, ...]) -> Difference:
+def _blame_nothing(difference: Difference) -> Difference:
     """Return a difference of pages that are only elsewhere, or touched by other lines, without changed lines."""
-    is_code = all(part.cause is FaultCause.IMAGE for part in difference.parts)
+    is_layout = all(part.cause in _LAYOUT_CAUSES for part in difference.parts)
     return difference.model_copy(
         update={
-            "remarks": (*remarks, _ONLY_MOVED if is_code else _ONLY_OTHER_LINES),
+            "conclusion": difference.conclusion or (_ONLY_ELSEWHERE if is_layout else _ONLY_OTHER_LINES),
             **dict.fromkeys(("changed_place", "opposite_place")),
+            "other_change": "",
             "is_indirect": False,
         }
     )
@@ -375,35 +365,55 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
     return abs(changed_place.faults) >= (2 if is_on_many_stacks else _MIN_DIRECT_SHARE) * faults
 
 
-def _describe_other_changes(request: DiagnosisRequest, *, is_explained: bool, is_related: bool) -> str:
-    """Return a sentence on what a change alters besides code; empty if its code explains the difference.
+def _describe_other_changes(
+    difference: Difference, request: DiagnosisRequest, *, is_explained: bool
+) -> dict[str, str | bool]:
+    """Return the fields of a difference on what a change alters besides the code that explains the difference.
 
     Parameters
     ----------
     is_explained
         Whether a changed line explains the difference.
-    is_related
-        Whether something is already said about the changed lines. If not, the sentence names their files.
     """
     if request.is_cosmetic:
-        return "The change alters nothing but comments, spaces and names, so its code does the same as before."
+        sentence = "The change alters nothing but comments, spaces and names, so its code does the same as before."
+        return {"other_change": sentence}
     if is_explained:
-        return ""
+        return {}
     files = [file for file in request.changed_files if not is_prose_file(file.file)]
+    if sentence := _describe_other_files(files):
+        return {"other_change": sentence}
+    if definitions := _describe_definitions(_rank_definitions(_select_executed(request), request)):
+        # What the change alters says more than that it acts indirectly.
+        end = f"; {_NO_LINE_FAULTS_MORE}" if difference.is_indirect else ""
+        return {"other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS], "is_indirect": False}
+    sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
+    if difference.changed_place or difference.is_indirect or difference.other_change or not sources:
+        return {}
+    names = _join_names([shorten_source_path(file.file) for file in sources], "other file")
+    end = f", {_SCATTERED}" if _is_scattered(difference) else ""
+    sentence = f"{_NOT_FOUND}: no changed line of {names} is known to take part{end}."
+    return {"other_change": sentence[:MAX_LINE_CHARACTERS]}
+
+
+def _describe_other_files(files: Sequence[ChangedFile]) -> str:
+    """Return a sentence on the files besides source code that a change alters; empty if there are none."""
     others = [file for file in files if not is_source_file(file.file)]
     has_source = len(others) < len(files)
     if has_source:
         # A change of code often comes with one of the build, which says nothing about the difference.
         others = [file for file in others if not (is_auxiliary_file(file.file) or is_build_file(file.file))]
-    if others:
-        start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
-        return f"{start} {_join_names([*map(_describe_file, others)], 'other file')}."[:MAX_LINE_CHARACTERS]
-    sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
-    sentence = _describe_definitions(_rank_definitions(_select_executed(request), request))
-    if sentence or is_related or not sources:
-        return sentence
-    names = [shorten_source_path(file.file) for file in sources]
-    return f"No changed line of {_join_names(names, 'other file')} is known to take part."[:MAX_LINE_CHARACTERS]
+    if not others:
+        return ""
+    start = "Besides source code, the change alters" if has_source else "The change alters no source code, only"
+    return f"{start} {_join_names([*map(_describe_file, others)], 'other file')}."[:MAX_LINE_CHARACTERS]
+
+
+def _is_scattered(difference: Difference) -> bool:
+    """Return whether the leading lines of the causes have a small part in a difference of several causes."""
+    growth = difference.after - difference.before
+    gathered = sum(abs(part.place_faults) for part in difference.parts if part.faults * growth > 0 and part.place)
+    return len(difference.parts) > 1 and gathered < _MIN_GATHERED_SHARE * abs(growth)
 
 
 def _join_names(names: Sequence[str], noun: str) -> str:
@@ -421,29 +431,16 @@ def _rank_definitions(
     Of the others, functions come last: their lines would be seen on the stacks, what a macro or a type alters is not.
     Of too many, only the first kind is returned.
     """
-    profiles = (request.profile, request.before) if request.before else (request.profile,)
     managing = {
-        (frame.file, _get_own_name(frame.function))
-        for profile in profiles
+        _get_use_key(profile, index)
+        for profile in _list_profiles(request)
         for stacks in (profile.returned, profile.requested)
         for stack in (stacks.stacks if stacks else ())
-        for frame in (profile.frames[index] for index in stack.frames)
+        for index in stack.frames
     }
-
-    def manages_memory(definition: ChangedDefinition) -> bool:
-        return any((use.file, use.function) in managing for use in definition.uses)
-
-    if len(definitions) > _MAX_COUNTED_DEFINITIONS:
-        definitions = [*filter(manages_memory, definitions)]
-    return sorted(definitions, key=lambda definition: (not manages_memory(definition), _is_function(definition)))
-
-
-def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
-    """Return a sentence on which definitions a change alters; empty if there are none, or too many."""
-    if not 0 < len(definitions) <= _MAX_COUNTED_DEFINITIONS:
-        return ""
-    names = [_format_definition(each) for each in definitions]
-    return f"{_ALTERS} {_join_names(names, 'other definition')}."[:MAX_LINE_CHARACTERS]
+    is_managing = [_is_used_in(definition, managing) for definition in definitions]
+    ranked = sorted(zip(definitions, is_managing, strict=True), key=lambda row: (not row[1], _is_function(row[0])))
+    return [row[0] for row in ranked if row[1] or len(definitions) <= _MAX_COUNTED_DEFINITIONS]
 
 
 def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:
@@ -451,11 +448,33 @@ def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:
 
     Code is seen if it stands on a recorded stack, before or after the change.
     """
-    profiles = (request.profile, request.before) if request.before else (request.profile,)
-    executed = {(frame.file, _get_own_name(frame.function)) for profile in profiles for frame in profile.frames}
+    executed = {
+        _get_use_key(profile, index) for profile in _list_profiles(request) for index in range(len(profile.frames))
+    }
     definitions = [each for each in request.changed_definitions if not is_auxiliary_file(each.file)]
-    seen = [each for each in definitions if any((use.file, use.function) in executed for use in each.uses)]
-    return seen or definitions
+    return [each for each in definitions if _is_used_in(each, executed)] or definitions
+
+
+def _list_profiles(request: DiagnosisRequest) -> tuple[Profile, ...]:
+    return (request.profile, request.before) if request.before else (request.profile,)
+
+
+def _get_use_key(profile: Profile, index: int) -> tuple[str, str]:
+    """Return the file and the own name of the function of a frame, as a use has them."""
+    frame = profile.frames[index]
+    return frame.file, _get_own_name(frame.function)
+
+
+def _is_used_in(definition: ChangedDefinition, functions: Set[tuple[str, str]]) -> bool:
+    """Return whether a definition is used in one of some functions, which are given with their files."""
+    return any((use.file, use.function) in functions for use in definition.uses)
+
+
+def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:
+    """Return the names of the definitions that a change alters; empty if there are none, or too many."""
+    if not 0 < len(definitions) <= _MAX_COUNTED_DEFINITIONS:
+        return ""
+    return _join_names([_format_definition(each) for each in definitions], "other definition")
 
 
 def _format_definition(definition: ChangedDefinition) -> str:

@@ -31,8 +31,9 @@ _MIN_CALLER_SHARE = 0.5
 _MIN_LOCAL_SHARE = 0.9
 """If a changed line calls a changed allocator and has this share of its growth, the line is named: what changed in the
 allocator itself would act on all of its callers."""
-_MIN_CHANGED_SHARE = 0.1
-"""A changed line is named only if it has at least this share of the difference."""
+_MIN_CHANGED_SHARE, _MIN_CHANGED_CALLER_SHARE = 0.1, 0.2
+"""A changed line is named only if it has at least the first share of the difference itself, or if it calls code with
+the second: lines that only call are on many stacks."""
 _MIN_CHANGED_FAULTS = 3
 """A changed line is named only if it has at least this many faults of the difference, or half of a smaller one: which
 line is the first to touch a page also depends on what lies on it."""
@@ -102,7 +103,8 @@ def find_changed_place(
         if caller is not None and is_named(caller):
             return build_changed_place(caller, sign * growths[largest_place], is_caller=True)
         return build_changed_place(largest_place, sign * growths[largest_place], is_caller=False)
-    return _find_changed_caller(profiles, is_named, sign, least)
+    least_of_caller = max(_MIN_CHANGED_CALLER_SHARE * abs(growth), least)
+    return _find_changed_caller(profiles, is_named, sign, least_of_caller)
 
 
 def _find_changed_caller(

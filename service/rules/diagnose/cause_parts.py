@@ -103,6 +103,8 @@ def build_part(
     place, change = leading_line or (None, None)
     if cause is FaultCause.IMAGE:
         place, sentence = _describe_image_part(place, sides, changed_lines)
+    elif cause is FaultCause.STACK and place and abs(after - before) == 1 and not may_be_changed(changed_lines, place):
+        place, sentence = None, _describe_cause(cause, file, after - before, facts, is_exchange=False)
     elif cause is FaultCause.STATIC_DATA and _is_data_moved(place, change, after - before, changed_lines):
         place = None
         sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)

@@ -49,27 +49,23 @@ _MIN_OPPOSITE_SHARE = 0.2
 part of this share has a say in whether the change acts indirectly."""
 MIN_OPPOSITE_FAULTS = 16
 """Fewer faults than these in the other direction are not named."""
-NEAREST_CHANGE = "Of the changed lines,"
-"""The beginning of the remark on the changed line nearest to the one that faults."""
 
 
-def describe_nearest_change(
-    parts: Sequence[DifferencePart], after: Facts, changed_lines: ChangedLines
-) -> tuple[str, ...]:
-    """Return a remark on the changed line nearest to a line of the leading cause; empty if its files did not change.
+def describe_nearest_change(parts: Sequence[DifferencePart], after: Facts, changed_lines: ChangedLines) -> str:
+    """Return a sentence on the changed line nearest to a line of the leading cause; empty if its files did not change.
 
     It is empty as well if the line has faults only before the change: the changed lines have other numbers.
     """
     if parts and is_earlier_place(parts[0].place):
-        return ()
+        return ""
     for file, line in _list_leading_lines(parts[0], after) if parts else ():
         ranges = changed_lines.get(file)
         if line and ranges:
             nearest_lines = (min(max(line, first), last) for first, last in ranges)
             nearest = min(nearest_lines, key=lambda number: abs(number - line))
             name = shorten_source_path(file)
-            return (f"{NEAREST_CHANGE} {name}:{nearest} is the nearest to {name}:{line}.",)
-    return ()
+            return f"Of the changed lines, {name}:{nearest} is the nearest to {name}:{line}."
+    return ""
 
 
 def _list_leading_lines(part: DifferencePart, after: Facts) -> list[tuple[str, int]]:

@@ -80,12 +80,9 @@ def decompose_difference(
         changed_place=changed_place,
         opposite_place=opposite_place,
         is_indirect=is_indirect,
-        remarks=(
-            *describe_spread(before, after),
-            *_describe_exchange(before, after, parts),
-            *(describe_nearest_change(parts, after, changed_lines) if is_unexplained else ()),
-            *describe_work_without_faults(before, after),
-        ),
+        other_change=describe_nearest_change(parts, after, changed_lines) if is_unexplained else "",
+        conclusion=describe_spread(before, after),
+        remarks=(*_describe_exchange(before, after, parts), *describe_work_without_faults(before, after)),
     )
 
 

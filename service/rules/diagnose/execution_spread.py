@@ -12,13 +12,13 @@ _MIN_COUNTS = 3
 """If each commit was counted in at least this many executions, the ranges of the counts are compared."""
 
 
-def describe_spread(before: Facts, after: Facts) -> tuple[str, ...]:
-    """Return a remark if the difference can be chance; empty otherwise."""
+def describe_spread(before: Facts, after: Facts) -> str:
+    """Return a sentence if the difference can be chance; empty otherwise."""
     if not can_be_chance(before, after):
-        return ()
+        return ""
     spread = max(max(counts) - min(counts) for counts in (_list_counts(before), _list_counts(after)))
     executions = f"Two executions of the same commit differ by {format_count(spread, 'fault')}"
-    return (f"{executions}, so this difference can be chance: to decide, measure both with `faultwatch compare`.",)
+    return f"{executions}, so this difference can be chance: to decide, measure both with `faultwatch compare`."
 
 
 def can_be_chance(before: Facts, after: Facts) -> bool:

@@ -21,6 +21,9 @@ _MIN_CONTAINER_BYTES = 1024
 """A type that contains resized ones, such as a table of them, is named if it changed by at least so many bytes."""
 _MAX_ROUNDING_BYTES = 16
 """By how many bytes an allocator may round up an object that has grown."""
+_LARGE_BYTES, _MAX_LARGE_OBJECTS = 1024, 100
+"""A type of so many bytes that changed by fewer is left out if it would take more objects: most of such types, like the
+state of an interpreter, have one."""
 _OBJECT_CAUSES = frozenset(
     {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA, FaultCause.STACK, FaultCause.COPIED, FaultCause.UNKNOWN_TOUCH}
 )
@@ -94,7 +97,7 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
             is_contained=not contained.isdisjoint((resized.after.name, _get_last_part(resized.after.name))),
         )
     ]
-    sentences = list(_describe_types(resized_types, definitions))
+    sentences = list(_describe_types(resized_types, definitions, abs(leading_part.faults) * facts.page_size))
     if not sentences:
         return difference
     return difference.model_copy(
@@ -114,6 +117,8 @@ def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: in
     """
     rounding = 0 if is_contained else _MAX_ROUNDING_BYTES
     growth, n_bytes = abs(resized.growth) + rounding, max(resized.before.bytes, resized.after.bytes)
+    if n_bytes >= _LARGE_BYTES > growth and abs(faults) * page_size > _MAX_LARGE_OBJECTS * growth:
+        return False
     return abs(faults) * page_size < growth + page_size or abs(faults) * n_bytes <= growth * n_pages
 
 
@@ -152,11 +157,19 @@ def _get_last_part(name: str) -> str:
     return head.rpartition("::")[2] + bracket + arguments
 
 
-def _describe_types(resized_types: Sequence[_ResizedType], definitions: Sequence[ChangedDefinition]) -> Iterator[str]:
-    """Yield sentences on the types whose own fields changed, and on the largest of those that contain them."""
+def _describe_types(
+    resized_types: Sequence[_ResizedType], definitions: Sequence[ChangedDefinition], n_bytes: int
+) -> Iterator[str]:
+    """Yield sentences on the types whose own fields changed, and on the largest of those that contain them.
+
+    Parameters
+    ----------
+    n_bytes
+        The bytes of the pages by which the leading cause differs. So many objects of a type make them as take them all.
+    """
     causes = [resized for resized in resized_types if resized.is_cause]
     causes.sort(key=lambda resized: -abs(resized.own_growth))
-    yield from (_describe_type(resized, definitions) for resized in causes[:_MAX_TYPES])
+    yield from (_describe_type(resized, definitions, n_bytes) for resized in causes[:_MAX_TYPES])
     n_others = len(causes) - _MAX_TYPES
     if n_others > 0:
         yield f"The size of {format_count(n_others, 'other type')} changed as well."
@@ -165,11 +178,20 @@ def _describe_types(resized_types: Sequence[_ResizedType], definitions: Sequence
         yield f"So each {_shorten_type_name(largest)} takes {_format_growth(largest)}."
 
 
-def _describe_type(resized: _ResizedType, definitions: Sequence[ChangedDefinition]) -> str:
-    """Return by how many bytes a type grew or shrank, and which of its fields did it."""
+def _describe_type(resized: _ResizedType, definitions: Sequence[ChangedDefinition], n_bytes: int) -> str:
+    """Return by how many bytes a type grew or shrank, which of its fields did it, and how many objects it would take.
+
+    The number of objects is not known, but a reader who knows that there is only one can tell that it is not the cause.
+    """
     place = _find_place(resized, definitions)
     name = f"{_shorten_type_name(resized)}{f' ({place})' if place else ''}"
-    return f"Each {name} takes {_format_growth(resized)}: {join_words([*_describe_fields(resized)])}."
+    n_objects = round(n_bytes / abs(resized.growth))
+    number = f"; about {_round_to_two_digits(n_objects):,} of them would make the difference" if n_objects > 1 else ""
+    return f"Each {name} takes {_format_growth(resized)}: {join_words([*_describe_fields(resized)])}{number}."
+
+
+def _round_to_two_digits(number: int) -> int:
+    return int(float(f"{number:.1e}"))
 
 
 def _shorten_type_name(resized: _ResizedType) -> str:

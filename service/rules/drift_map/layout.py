@@ -245,8 +245,8 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
 def _rank_drift_in_event(drift: MapDrift) -> tuple[bool, bool, float]:
     """Return the sort key of a drift in its event; the leading drift has the largest key.
 
-    As in :func:`service.rules.events.headline.choose_leading_drift`, the size is relative to the level before. The move
-    would rank a decrease by half above an increase by 90 %.
+    As in :func:`service.rules.events.leading_drift.choose_leading_drift`, the size is relative to the level before. The
+    move would rank a decrease by half above an increase by 90 %.
     """
     size = 0.0  # A shift of a whole suite has no move, and its levels are relative to zero.
     if drift.move:

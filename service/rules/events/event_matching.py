@@ -11,14 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from service.rules.events.grouping import (
-    DriftGroup,
-    LocatedDrift,
-    carries_same_patch,
-    do_overlap,
-    is_rewritten,
-    may_be_same_drift,
-)
+from service.rules.events.grouping import DriftGroup, LocatedDrift, do_overlap, may_be_same_drift
+from service.rules.events.rewritten_commits import carries_same_patch, is_rewritten
 from service.schemas.triage import State
 
 

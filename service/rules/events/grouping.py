@@ -126,33 +126,6 @@ def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
     return do_overlap((left.since, left.until), (right.since, right.until))
 
 
-def is_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift is a former drift of its series on a rewritten branch.
-
-    Its commit has the same author and title, but another hash.
-    """
-    return _may_be_rewritten(drift, former) and bool(drift.change) and drift.change == former.change
-
-
-def carries_same_patch(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift is a former drift of its series: the commits have different hashes, but one patch id.
-
-    This is more reliable than :func:`is_rewritten`, because several commits can have one title, and an amend may change
-    it.
-    """
-    return _may_be_rewritten(drift, former) and bool(drift.patch) and drift.patch == former.patch
-
-
-def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift resembles a former one that is no longer detected, but has another commit."""
-    return (
-        not former.still_detected
-        and (drift.worse, drift.cause) == (former.worse, former.cause)
-        and drift.cause is Cause.COMMIT
-        and drift.revision != former.revision
-    )
-
-
 def _group_overlapping(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
     """Yield the smallest number of groups such that all stretches of a group share a point.
 

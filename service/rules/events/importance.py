@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from service.rules.events.headline import choose_leading_drift
+from service.rules.events.leading_drift import choose_leading_drift
 from service.rules.fault_price import UNMEASURED_FAULT_SECONDS
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Drift

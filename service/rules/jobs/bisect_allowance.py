@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from service.rules.jobs.bisect_exclusions import OrderedBisect
+from service.rules.jobs.repeated_bisects import OrderedBisect
 from service.schemas.triage import BisectPolicy
 
 MAX_OPEN_BISECTS = 1

@@ -11,41 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from runner.contract.job import State
+from service.rules.jobs.repeated_bisects import OrderedBisect, may_repeat_bisects
 from service.schemas.history import Drift
 from service.schemas.triage import EventSummary
 
-MAX_ATTEMPTS = 3
-"""How often the service orders a bisect of one event if each fails; earlier measurements are not repeated."""
-_ATTEMPT_INTERVAL = timedelta(days=1)
 CONDITIONS_ON_EVENTS: dict[str, Any] = {"open": True, "still_detected": True, "snoozed": False, "below_floor": False}
 """The query's conditions: nobody wants a bisect of a snoozed event, and none can explain an event below the floor."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedBisect:
-    """A bisect that was ordered.
-
-    Attributes
-    ----------
-    by_service
-        Whether the service ordered it, rather than a person.
-    runs
-        How many runs were measured for it.
-    ended_at
-        The time at which it ended; None while it is open.
-    """
-
-    created_at: datetime
-    state: State
-    runs: int = 0
-    ended_at: datetime | None = None
-    by_service: bool = True
-
-    @property
-    def fruitless(self) -> bool:
-        """Whether it failed without a run."""
-        return self.state is State.FAILED and not self.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +39,9 @@ class OpenEvent:
 def may_bisect_event(event: OpenEvent, now: datetime) -> bool:
     """Return whether the service may order a bisect of an event: it is not silenced, nor was it bisected before.
 
-    A completed bisect has found everything that measurements can show, and a cancelled one is not wanted. Whether to
-    repeat a bisect that a person ordered is left to that person. A failed bisect is repeated on later days, a limited
-    number of times.
+    See :func:`may_repeat_bisects` for bisects that failed.
     """
-    failed_bisects = [bisect for bisect in event.bisects if bisect.by_service and bisect.state is State.FAILED]
-    if event.silenced or len(failed_bisects) < len(event.bisects) or len(failed_bisects) >= MAX_ATTEMPTS:
-        return False
-    return all(bisect.ended_at is not None and bisect.ended_at <= now - _ATTEMPT_INTERVAL for bisect in failed_bisects)
+    return not event.silenced and may_repeat_bisects(event.bisects, now)
 
 
 def needs_culprit(event: EventSummary) -> bool:

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from runner.contract.job import Backend, State
+from service.rules.jobs.job_snapshot import JobSnapshot
 from service.rules.jobs.job_states import Action
+from service.rules.jobs.lost_jobs import describe_loss
 
 MAX_ATTEMPTS = 3
 """How often a job is started if its runner is lost each time without a new measurement."""
-CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
-"""How long a runner may take to claim a dispatched job; GitHub drops a job that no runner takes within a day."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobSnapshot:
-    """The fields of a job that decide which action is due."""
-
-    state: State
-    backend: Backend
-    changed_at: datetime
-    leased_until: datetime | None
-    due_at: datetime | None
-    """The job is not dispatched before this time."""
-    deadline_at: datetime | None
-    max_runs: int | None
-    runs: int
-    fruitless: int
-    """How often the job was started since its last new measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +35,8 @@ def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
     # If the job used exactly the allowed number of runs, they may have been enough, which only the runner knows.
     if job.max_runs is not None and job.runs > job.max_runs:
         yield DueAction(Action.FAIL, f"The job measured more runs than allowed ({job.max_runs}).")
-    if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
-        yield DueAction(Action.LOSE, "The runner stopped sending heartbeats.")
-    claim_timeout = CLAIM_TIMEOUTS.get(job.backend)
-    if job.state is State.DISPATCHED and claim_timeout is not None and now >= job.changed_at + claim_timeout:
-        yield DueAction(Action.LOSE, "No runner claimed the job.")
+    if loss := describe_loss(job, now):
+        yield DueAction(Action.LOSE, loss)
     if job.backend is Backend.CALLER:
         return  # the caller runs the job, and starts it again on its own
     if job.state is State.LOST and job.fruitless >= MAX_ATTEMPTS:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import are_of_one_pool
 from service.rules.series.point_order import PathPoint
 from service.schemas.history import Number
 
@@ -55,7 +55,7 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
     pairs = [
         (first, second)
         for first, second in combinations(sorted(settings), 2)
-        if _are_of_one_pool(first, second, settings)
+        if are_of_one_pool(settings[first], settings[second])
     ]
     evidence: dict[_Difference, _Evidence] = defaultdict(_Evidence)
     differences = {(first, second): _find_difference(settings[first], settings[second]) for first, second in pairs}
@@ -73,12 +73,6 @@ def _map_counts(points: Iterable[PathPoint], settings: Settings) -> dict[str, di
         if point.environment in settings and not point.is_reused:
             counts[point.environment][point.revision].update(point.samples or (point.value,))
     return counts
-
-
-def _are_of_one_pool(first: str, second: str, settings: Settings) -> bool:
-    """Return whether two environments, given by their hashes, name the same pool."""
-    pool = settings[first].get(POOL_SETTING)
-    return pool is not None and pool == settings[second].get(POOL_SETTING)
 
 
 def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Difference:

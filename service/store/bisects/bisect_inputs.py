@@ -22,7 +22,7 @@ from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined_runs
 from service.store.runs.stored_reports import unpack_report
-from service.store.series.points import decode_samples
+from service.store.series.encoded_samples import decode_samples
 
 _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 """The value, the number of samples and the samples of a run that has no point of the metric."""

@@ -13,8 +13,8 @@ from runner.contract.commit_search import Found, NothingToFind, Search
 from runner.contract.job import Job as JobView
 from runner.contract.job import State
 from service.rules.events.narrowing import BisectResult
-from service.rules.jobs.bisect_exclusions import OrderedBisect
 from service.rules.jobs.job_descriptions import SERVICE
+from service.rules.jobs.repeated_bisects import OrderedBisect
 from service.schemas.history import Drift
 from service.store import jobs, shared_rows
 from service.store.events import event_drifts

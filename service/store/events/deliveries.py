@@ -7,21 +7,17 @@ it was killed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.report import hash_document
-from service.rules.delivery_schedule import choose_wait
+from service.rules.delivery_schedule import LEASE, choose_wait
 from service.schemas import triage
 from service.store.events.unsent_events import Occasion
 from service.store.models import DeliveryRow
-
-LEASE = timedelta(minutes=5)
-"""The lease of the process that sends a message. If the process is killed, another one sends the message again."""
-
 
 _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
     "new": "new",

@@ -19,7 +19,7 @@ from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.store.engine import bulk
 from service.store.models import DriftRow, Event, EventDriftRow, Revision, Run, Series, SuiteCheck
-from service.store.series import points
+from service.store.series.trend_points import arrange_trends
 
 _IDS_PER_QUERY = 500
 """At most this many ids per query, because SQLite limits the number of parameters."""
@@ -350,7 +350,7 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last_co
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last_commit)
-    judged_points = points.arrange_trends(session, [drift.series_id])[drift.series_id].measured
+    judged_points = arrange_trends(session, [drift.series_id])[drift.series_id].measured
     return next((point.run_id for point in judged_points if (point.environment, point.revision) == end), None)
 
 

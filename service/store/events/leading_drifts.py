@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from service.rules.events import headline
+from service.rules.events.leading_drift import PERCENT_FROM_ZERO
 from service.schemas.certainty import Certainty
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDirection, EventSummary
@@ -78,7 +79,7 @@ _TIER = case(
 _BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)
 _SIZE = case(
     (EventDriftRow.series_id.is_(None), 0.0),
-    (_BEFORE == 0, float(headline.PERCENT_FROM_ZERO)),
+    (_BEFORE == 0, float(PERCENT_FROM_ZERO)),
     else_=100 * func.abs((_AFTER - _BEFORE) / func.nullif(_BEFORE, 0)),
 )
 
@@ -92,7 +93,7 @@ _DIRECTION = type_coerce(
     ),
     Event.direction.type,
 )
-"""The direction of a group of drifts, as :func:`service.rules.events.headline.decide_direction` decides it."""
+"""The direction of a group of drifts, as :func:`service.rules.events.leading_drift.decide_direction` decides it."""
 
 
 def build_direction(selection: SeriesSelection) -> ColumnElement[Any]:

@@ -13,7 +13,8 @@ from runner.contract import Report, build_suite, get_metric
 from runner.contract.quarantine import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.stored_reports import unpack_report
-from service.store.series.points import decode_samples, select_joined_points, select_points_by_run
+from service.store.series.encoded_samples import decode_samples
+from service.store.series.points import select_joined_points, select_points_by_run
 from service.text.sample_rows import SampleRow, format_csv, format_json_lines
 
 _ROWS_PER_FETCH = 1000

@@ -14,7 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from runner.contract import Report
 from service.errors import ServiceError
-from service.rules.retention import reduce_report, thin_report
+from service.rules.thinned_reports_and_profiles import reduce_report, thin_report
 from service.schemas.history import Number
 from service.store import profiles
 from service.store.engine import bulk, table_partitions
@@ -22,7 +22,8 @@ from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
 from service.store.runs import packed_levels
 from service.store.runs.stored_reports import unpack_report
-from service.store.series.points import encode_samples, select_points_by_run
+from service.store.series.encoded_samples import encode_samples
+from service.store.series.points import select_points_by_run
 
 _REPORTS_PER_TRANSACTION = 40
 """How many reports are written in one transaction, while new runs of the subject have to wait: about 100 ms."""

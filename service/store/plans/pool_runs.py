@@ -10,12 +10,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import PlanRequest
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import POOL_SETTING
 from service.rules.plan.settled_revisions import StoredRun
 from service.rules.series.pools import find_stand_ins
 from service.store import shared_rows
 from service.store.models import Case, Host, Series, Subject
-from service.store.series import points, pool_environments
+from service.store.series import pool_environments
+from service.store.series.trend_points import read_points_on_trend
 
 EnvironmentsByCase = Mapping[int, frozenset[str]]
 """By the index of the case: the environments that are equivalent to that of a request, including itself."""
@@ -32,7 +33,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
         return environments_by_case
     series_of_case = _map_exact_series(session, request)
     all_series = [series_id for series_ids in series_of_case.values() for series_id in series_ids]
-    points_by_series = points.read_points_on_trend(session, all_series)
+    points_by_series = read_points_on_trend(session, all_series)
     environments = {point.environment for points_of_series in points_by_series.values() for point in points_of_series}
     settings = pool_environments.read_pool_settings(session, environments) | {
         own_environment: dict(request.environment.settings)

@@ -14,10 +14,9 @@ from runner import contract
 from service.rules.series import candidate_commits
 from service.rules.series.commit_order import Commit, order_continuation, sort_commits_by_history
 from service.schemas.history import Candidate, ListedRevision, RevisionPage
-from service.store import shared_rows
+from service.store import newest_levels, shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
-from service.store.revisions import newest_levels
 
 _COMMITS_PER_QUERY = 500
 """At most this many commits per query, because SQLite limits the number of parameters."""

@@ -24,6 +24,7 @@ from service.store.revisions import named_commits, revisions
 from service.store.runs import runs as runs_store
 from service.store.runs.packed_levels import PACKED_METRICS, unpack_levels
 from service.store.series import points, pool_environments
+from service.store.series.trend_points import read_points_on_trend
 
 Kind = Literal["revision", "run", "environment", "host"]
 
@@ -278,7 +279,7 @@ def _map_stand_ins(session: Session, pairs: Iterable[Pair], series: Collection[i
     environments = {run.environment for pair in pairs for run in (*pair.base, *pair.head)}
     if not series or not pool_environments.read_pool_settings(session, environments):
         return {}  # most hosts are single machines, so that no points have to be read
-    return pool_environments.map_stand_ins(session, points.read_points_on_trend(session, series))
+    return pool_environments.map_stand_ins(session, read_points_on_trend(session, series))
 
 
 def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:

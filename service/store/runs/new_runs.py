@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple
 
 from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
-from runner.contract.judging import Judging
 from service.rules.same_bytes import read_program_bytes
 from service.store import shared_rows
 from service.store.engine import bulk
-from service.store.models import EnvironmentCount, Point, Revision, Run, RunCount, Series, StoredReport
+from service.store.models import Point, Revision, Run, Series, StoredReport
+from service.store.newest_levels import SERIES_COLUMNS, SeriesUpdate
 from service.store.revisions import revisions
 from service.store.runs.packed_levels import EncodedPoint, pack_levels
+from service.store.runs.prepared_reports import NewRun, PreparedReport, SeriesGroup
+from service.store.runs.run_counts import add_runs_to_counts
 
 _CASES_PER_QUERY = 500
 """At most this many cases per query, because SQLite limits the number of parameters."""
@@ -30,99 +27,7 @@ _RUN_COLUMNS = (
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
     *("own_bytes", "system_bytes", "doubt_least", "doubt_most", "failure_temporary", "levels"),
 )
-_ENVIRONMENT_KEY = ("environment_id", "host_id", "subject_id")
-_COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
-_SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "latest_at", "judged", "budget")
-
-
-class PreparedPoint(NamedTuple):
-    """One metric of a report, encoded as the columns of a point, before the write lock is taken."""
-
-    metric: str
-    status: str
-    value: str | None
-    n: int
-    samples: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedReport:
-    """A report with all computed values that are stored."""
-
-    report: contract.Report
-    case: str
-    """Key of its case."""
-    environment: str
-    """Hash of its environment."""
-    document: bytes
-    points: tuple[PreparedPoint, ...]
-
-
-class _SeriesGroup(NamedTuple):
-    """The subject, host and case of a run, which its series share."""
-
-    subject_id: int
-    host_id: int
-    case_id: int
-
-
-class _NewRun(NamedTuple):
-    """A report with its run number and the ids of the rows to which it refers."""
-
-    number: int
-    group: _SeriesGroup
-    revision_id: int
-    position: int
-    environment_id: int
-    prepared_report: PreparedReport
-
-
-@dataclass(slots=True)
-class _SeriesUpdate:
-    """A series with the points added to it so far."""
-
-    metric: str
-    latest_position: int | None
-    """The position of the revision with the newest level; None if no revision has a level."""
-    latest_at: datetime | None
-    """When the newest level was measured."""
-    id: int
-    version: int
-    n_points: int
-    latest: str | None
-    latest_revision_id: int | None
-    judged: bool
-    budget: str | None
-    points: list[tuple[object, ...]] = field(default_factory=list)
-
-    def update_judging(self, judging: Judging, measured_at: datetime) -> None:
-        """Set whether and with which budget the metric is judged, according to the workload of a report.
-
-        A report that arrives late, and was measured before the newest level, changes nothing.
-        """
-        if self.latest_at is not None and measured_at < self.latest_at:
-            return
-        self.judged = judging.is_judged_in_history(self.metric)
-        self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
-
-    def update_latest_level(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
-        """Set the newest level, unless the series has a newer one."""
-        if (
-            self.latest_position is None
-            or self.latest_at is None
-            or (position, moment) >= (self.latest_position, self.latest_at)
-        ):
-            self.latest = value
-            self.latest_revision_id = revision_id
-            self.latest_position = position
-            self.latest_at = moment
-
-    def as_update_row(self) -> tuple[object, ...]:
-        """Return the id and the columns that the new points change, in the order of ``_SERIES_COLUMNS``."""
-        n_points = self.n_points + len(self.points)
-        latest_columns = (self.latest, self.latest_revision_id, self.latest_at)
-        return (self.id, self.version + 1, n_points, *latest_columns, self.judged, self.budget)
 
 
 def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
@@ -135,7 +40,7 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, run_rows)
     documents = [(run.number, run.prepared_report.document, False) for run in runs]
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
-    _add_runs_to_counts(session, runs)
+    add_runs_to_counts(session, runs)
     newest_reports: dict[int, contract.Report] = {}  # by series: its newest report decides how it is judged
     for run in runs:
         report = run.prepared_report.report
@@ -162,13 +67,13 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.update_rows(
         session,
         bulk.get_table(Series),
-        _SERIES_COLUMNS,
+        SERIES_COLUMNS,
         [update.as_update_row() for update in changed_series],
         encoded_columns=("latest",),
     )
 
 
-def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_NewRun]:
+def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[NewRun]:
     """Return the runs with numbers, and with the ids of the rows to which they refer; insert missing rows."""
     reports = [prepared.report for prepared in batch]
     subjects = shared_rows.ensure_subjects(session, dict.fromkeys(report.subject for report in reports))
@@ -184,19 +89,19 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
         )
         for name, subject_id in subjects.items()
     }
-    runs: list[_NewRun] = []
+    runs: list[NewRun] = []
     for number, prepared in zip(bulk.reserve_run_numbers(session, len(batch)), batch, strict=True):
         report = prepared.report
         revision_id, position = commits[report.subject][report.revision.commit]
-        group = _SeriesGroup(
+        group = SeriesGroup(
             subjects[report.subject], shared_ids.hosts[report.host.name], shared_ids.cases[prepared.case]
         )
         environment_id = shared_ids.environments[prepared.environment]
-        runs.append(_NewRun(number, group, revision_id, position, environment_id, prepared))
+        runs.append(NewRun(number, group, revision_id, position, environment_id, prepared))
     return runs
 
 
-def _build_run_row(run: _NewRun, series: Mapping[str, _SeriesUpdate]) -> tuple[object, ...]:
+def _build_run_row(run: NewRun, series: Mapping[str, SeriesUpdate]) -> tuple[object, ...]:
     """Return the values of a run's row, in the order of ``_RUN_COLUMNS``; ``series`` are those of its points."""
     report = run.prepared_report.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
@@ -213,27 +118,13 @@ def _build_run_row(run: _NewRun, series: Mapping[str, _SeriesUpdate]) -> tuple[o
     )
 
 
-def _add_runs_to_counts(session: Session, runs: Sequence[_NewRun]) -> None:
-    """Add the runs to the counts by subject, host, case, outcome and quarantine, and to the counts by environment."""
-    run_counts = Counter(
-        (*run.group, run.prepared_report.report.outcome, bool(run.prepared_report.report.quarantine)) for run in runs
-    )
-    environment_counts = Counter((run.environment_id, run.group.host_id, run.group.subject_id) for run in runs)
-    for model, key, counts in (
-        (RunCount, _COUNT_KEY, run_counts),
-        (EnvironmentCount, _ENVIRONMENT_KEY, environment_counts),
-    ):
-        rows = [dict(zip(key, values, strict=True)) | {"runs": count} for values, count in counts.items()]
-        bulk.insert_or_add_rows(session, bulk.get_table(model), rows, "runs", key)
-
-
-_SeriesByMetric = dict[str, _SeriesUpdate]
+_SeriesByMetric = dict[str, SeriesUpdate]
 """The series of one group."""
 
 
-def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_SeriesGroup, _SeriesByMetric]:
+def _get_or_create_series(session: Session, runs: Iterable[NewRun]) -> dict[SeriesGroup, _SeriesByMetric]:
     """Return the series of the points of these runs; new ones are inserted in the order of the runs."""
-    metrics_by_group: dict[_SeriesGroup, dict[str, None]] = {}
+    metrics_by_group: dict[SeriesGroup, dict[str, None]] = {}
     for run in runs:
         metrics_by_group.setdefault(run.group, {}).update(
             dict.fromkeys(point.metric for point in run.prepared_report.points)
@@ -254,9 +145,9 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     return _find_series(session, metrics_by_group)
 
 
-def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _SeriesByMetric]:
+def _find_series(session: Session, groups: Iterable[SeriesGroup]) -> dict[SeriesGroup, _SeriesByMetric]:
     """Return the stored series of the given groups, by group and metric."""
-    series: dict[_SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
+    series: dict[SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
     # By the ids of subject and host: the series of each case, by its id.
     series_of_cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
     for group, series_by_metric in series.items():
@@ -273,5 +164,5 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for position, case_id, measured_at, metric, *columns in rows:
-                series_by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
+                series_by_case[case_id][metric] = SeriesUpdate(metric, position, measured_at, *columns)
     return series

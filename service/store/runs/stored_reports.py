@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 
 from runner.contract import Report
-from service.rules.retention import reduce_report, thin_report
 from service.store.runs.fast_parse import PlainReport
 
 _COMPRESSION_LEVEL = 1
@@ -24,23 +23,3 @@ def pack_report(report: Report | PlainReport) -> bytes:
 def unpack_report(document: bytes) -> Report:
     """Read a stored report."""
     return Report.model_validate_json(zlib.decompress(document))
-
-
-def is_same_report(sent_report: bytes, stored_report: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
-    """Return whether two documents contain the same report, even if their JSON differs.
-
-    Parameters
-    ----------
-    sent_report, stored_report
-        Packed reports.
-    thinned, reduced
-        Whether retention has thinned or reduced the stored report.
-    """
-    if sent_report == stored_report:
-        return True
-    report = unpack_report(sent_report)
-    if reduced:
-        report, _ = reduce_report(report)
-    elif thinned:
-        report = thin_report(report)
-    return report == unpack_report(stored_report)

@@ -14,6 +14,7 @@ from service.schemas import history
 from service.store.engine.versioned_cache import VersionedCache
 from service.store.models import Series
 from service.store.series import points
+from service.store.series.trend_points import arrange_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def find_layout(session: Session, row: Series) -> Layout:
 def _arrange_layout(session: Session, series: Series) -> Layout:
     """Return the layout of a series from its stored points."""
     rows = points.list_series_points(session, series.id)
-    path = points.arrange_points(session, series, rows).path
+    path = arrange_points(session, series, rows).path
     rows_off_path = {row.run_id: row for row in rows}
     path_points = [rows_off_path.pop(point.run_id) for point in path]
     views = [point.build_view(on_path=True) for point in path_points]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import get_metric
 from runner.contract.metric import Kind
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import POOL_SETTING
 from service.rules.series.point_order import PathPoint
 from service.rules.series.pools import find_stand_ins
 from service.store.engine import bulk
@@ -51,7 +51,7 @@ def find_exact_series(session: Session, series_ids: Collection[int]) -> set[int]
     return {series_id for series_id, name in rows if is_exact(name)}
 
 
-def is_exact(name: str) -> bool:
+def is_exact(metric: str) -> bool:
     """Return whether a metric is a count that only the program affects."""
-    entry = get_metric(name)
+    entry = get_metric(metric)
     return entry.kind is Kind.COUNT and entry.exact

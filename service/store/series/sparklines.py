@@ -15,7 +15,8 @@ from service.schemas.history import Direction, Drift
 from service.store import models
 from service.store.engine import bulk
 from service.store.engine.versioned_cache import VersionedCache
-from service.store.series import drifts, points
+from service.store.series import drifts
+from service.store.series.trend_points import arrange_trends
 
 _MAX_DRAWN_PER_PAGE = 12
 """At most this many missing sparklines are drawn for one page."""
@@ -68,5 +69,5 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
 
 def _draw_series(session: Session, series_id: int) -> Sparkline | None:
     """Return the sparkline of a series, drawn from its points; None if it has none."""
-    trend = points.arrange_trends(session, [series_id]).get(series_id)
+    trend = arrange_trends(session, [series_id]).get(series_id)
     return None if trend is None else draw_path(trend, drifts.list_series_drifts(session, series_id))

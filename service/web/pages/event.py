@@ -20,7 +20,8 @@ from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events import lifecycle
 from service.rules.events.assignee_and_next_step_text import describe_assignees, describe_next_step
-from service.rules.events.headline import choose_leading_event_drift, split_headline
+from service.rules.events.headline import split_headline
+from service.rules.events.leading_drift import choose_leading_event_drift
 from service.rules.imported_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.certainty import Certainty

@@ -123,9 +123,9 @@ def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
     return {summary.metric: summary.id for summary in summaries if summary.definition == report.case.definition}
 
 
-def _build_figure(report: Report, name: str) -> Figure:
-    readings = report.list_readings(name)
-    return Figure(get_metric(name), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
+def _build_figure(report: Report, metric: str) -> Figure:
+    readings = report.list_readings(metric)
+    return Figure(get_metric(metric), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
 
 
 def _describe_readings(readings: Iterable[Reading]) -> Iterable[str]:

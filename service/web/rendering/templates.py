@@ -11,6 +11,7 @@ from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
 from runner.contract import get_metric
+from runner.contract.explanation_text import describe_change
 from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
@@ -29,6 +30,7 @@ def register(app: Flask) -> None:
         "number": numbers.format_number,
         "quantity": numbers.format_quantity,
         "difference": numbers.format_difference,
+        "change_sentences": lambda difference: describe_change(difference, str),
         "difference_to": numbers.format_level_difference,
         "span": numbers.format_range,
         "amount": numbers.format_amount,

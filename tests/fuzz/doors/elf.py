@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from runner.profile.elf import choose_call_graph, read_sections, read_segments
+from runner.profile.elf import read_sections, read_segments
+from runner.profile.stack_unwinding import choose_call_graph
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes
 

@@ -44,6 +44,17 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
     assert chosen.run.command == command
 
 
+def test_of_the_subcommands_that_work_with_a_stand_in_a_quick_one_is_chosen() -> None:
+    slow, quick = (
+        TriedCommand(
+            RunProposal(f"./x {name} LICENSE", stand_in_file="LICENSE"), (faults,) * 3, seconds=seconds, own_bytes="d"
+        )
+        for name, faults, seconds in (("train", 250_954, 11.0), ("label", 29_498, 0.5))
+    )
+    assert choose_best_command([slow, quick]) is quick
+    assert choose_best_command([replace(slow, seconds=0.6), quick]) is not quick
+
+
 def test_a_benchmark_that_takes_no_more_than_a_start_is_not_enough() -> None:
     bench = replace(tried("./perf-alloc", 71, 71, 71), cpu_seconds=0.002)
     assert not has_tried_enough({"./perf-alloc": [bench]}, "./other")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from runner.adoption import command_trials
 from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
 from runner.adoption.larger_folder import run_in_folder
+from runner.adoption.needless_commands import has_enough_inputs
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 from runner.contract.report import Revision
@@ -762,6 +763,14 @@ def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
     assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
 
 
+@pytest.mark.parametrize(("seconds", "tries_more"), [(3.0, True), (11.0, False)])
+def test_while_no_input_is_quick_a_few_more_are_tried(seconds: float, *, tries_more: bool) -> None:
+    slow = [TriedCommand(run, (900,), seconds=seconds) for run in (WITH_FILE, WITH_OTHER_FILE)]
+    third = RunProposal("./x t/c", input_file="t/c")
+    assert has_enough_inputs(third, slow) is not tries_more
+    assert has_enough_inputs(third, [*slow, TriedCommand(third, (800,), seconds=0.1)]), "one was quick"
+
+
 @pytest.mark.parametrize(
     ("problem", "last"),
     [("Error: Cannot find module '../lib/x.js'", FROM_INPUT), ("Error: no view", "./x --version")],
@@ -1023,6 +1032,30 @@ def test_a_benchmark_that_hardly_computes_is_tried_with_more_rounds(
         for number, duration in zip((10, 1000, 100_000), seconds, strict=True)
     }
     assert try_file_runs(outcomes, monkeypatch, RunProposal(command.format(10))) == [command.format(rounds)]
+
+
+@pytest.mark.parametrize(
+    ("output", "works", "tried"),
+    [
+        ("BenchmarkFib-2 \t 1\t 5152061489 ns/op\n", True, ' -test.skip="^(BenchmarkFib)$" -test.benchtime=10x'),
+        ("BenchmarkFib-2 \t 1\t 5152061489 ns/op\n", False, " -test.benchtime=1x"),
+        ("", True, " -test.benchtime=1x"),
+    ],
+)
+def test_a_suite_of_benchmarks_that_takes_too_long_is_tried_with_less(
+    output: str, works: bool, tried: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick_benchmarks = "".join(f"BenchmarkQuick{number}-2 \t 1\t 325.0 ns/op\n" for number in range(7))
+    start = "bin/b -test.bench=."
+    quick = TriedCommand(BARE, (900,), cpu_seconds=1.0, seconds=1.0)
+    slow = replace(quick, cpu_seconds=9.0, seconds=9.0)
+    outcomes: dict[str, TriedCommand] = {
+        f"{start} -test.benchtime=10x": slow,
+        f"{start} -test.benchtime=1x": quick,
+        **({f'{start} -test.skip="^(BenchmarkFib)$" -test.benchtime=10x': quick} if works else {}),
+    }
+    run = RunProposal(f"{start} -test.benchtime=10x")
+    assert try_file_runs(outcomes, monkeypatch, run, help_text=quick_benchmarks + output) == [start + tried]
 
 
 def test_a_command_with_small_sizes_is_tried_with_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,19 @@ def test_a_recipe_and_a_ci_file_show_commands_too() -> None:
     assert not find("sorter test/a.fq", "src/sorter.c")
 
 
+def test_placeholders_of_sizes_are_filled_in() -> None:
+    commands = find("./sorter -nx <X prob> -ny <Y prob> -nz <Z prob>", "README.FIRST")
+    assert [" ".join(command.arguments) for command in commands[:2]] == ["-nx 64 -ny 64 -nz 64", "-nx 32 -ny 32 -nz 32"]
+    assert not find("./sorter -nx <X prob> --mesh <file>")
+
+
+def test_a_helper_script_that_processes_the_sources_of_the_project_is_a_step_of_the_build() -> None:
+    sources = {"runtime/a.um": "", "runtime/b.um": ""}
+    assert not find("./sorter a.um b.um", "runtime/embed_runtime.sh", **sources)
+    assert find("./sorter a.um b.um", "run_tests.sh", **sources)
+    assert find("./sorter test/a.fq", "runtime/embed_runtime.sh", **sources)
+
+
 @pytest.mark.parametrize(
     ("line", "writer"),
     [

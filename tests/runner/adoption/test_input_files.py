@@ -98,6 +98,8 @@ def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
     python = listing({"tests/a.py": ""}, "pyyaml")
     assert list_inputs(python, "yaml") == [], "it is only written in Python"
     assert list_inputs(python, "micropython") == ["tests/a.py"]
+    go = listing({"runtime.go": "", "runtime_test.go": ""}, "goscript")
+    assert list_inputs(go, "bin/goscript") == [], "it is only written in Go"
     assert list_inputs(listing(files), "minigzip") == [], "nor is a file of the build an input"
 
 

@@ -28,6 +28,8 @@ INDEXER = "Usage: x <command>\n\nCommand: index     index a FASTA file\n        
         ("Usage: x [-options] file[.wav]\n", "WAV"),
         ("Usage: x in.y4m out.ivf\n", "YUV4MPEG2"),
         ("usage: x [switches] [in.ppm] [out]\n", "PPM"),
+        ("USAGE: x <input-file>\n  where input may be in gzipped DIMACS.\n", "DIMACS CNF"),
+        ("usage: x colours a DIMACS graph\n", ""),
         ("usage: x [--wave N] solves the wave equation\n", ""),
         ("usage: x fasting breakfast.file .fat\n", ""),
     ],
@@ -66,6 +68,18 @@ def test_a_sound_is_made_with_the_header_that_its_readers_expect(tmp_path: Path)
         "./x faultwatch-input.wav",
         "./x faultwatch-input.wav faultwatch-output.xyz",
     ]
+
+
+def test_a_formula_is_made_with_as_many_clauses_and_variables_as_its_first_line_says(tmp_path: Path) -> None:
+    found = find_missing_format(listing({}), "usage: x in.cnf")
+    assert found
+    command = add_making_step(BuildProposal("Make", "true"), found).command
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
+    first_line, *clauses = (tmp_path / found.file).read_text().splitlines()
+    assert first_line == f"p cnf 1999 {len(clauses)}"
+    literals = [[int(word) for word in clause.split()] for clause in clauses]
+    assert all(len(clause) == 4 and clause[-1] == 0 for clause in literals)
+    assert {abs(literal) for clause in literals for literal in clause[:-1]} == set(range(1000, 2000))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.size_arguments import list_size_arguments
+from runner.adoption.size_arguments import fill_in_sizes, list_size_arguments
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,19 @@ def test_sizes_are_chosen_only_if_every_argument_is_one(text: str, arguments: st
 def test_a_program_that_takes_too_long_gets_smaller_sizes() -> None:
     assert list_size_arguments("Usage: ./heat nx ny steps\n") == ["512 512 10", "256 256 10", "128 128 10"]
     assert list_size_arguments("Usage: ./heat steps\n") == ["10"]
+
+
+@pytest.mark.parametrize(
+    ("command", "filled"),
+    [
+        ("./fe.x -nx <X prob> -ny <Y prob> -v", ["./fe.x -nx 512 -ny 512 -v", "./fe.x -nx 256 -ny 256 -v"]),
+        ("./fe.x --n=<size>", ["./fe.x --n=10000", "./fe.x --n=5000"]),
+        ("./fe.x -n <size> --mesh <file>", []),
+        ("./fe.x < in.txt > out.txt", ["./fe.x < in.txt > out.txt"]),
+    ],
+)
+def test_placeholders_of_sizes_in_a_command_are_filled_in(command: str, filled: list[str]) -> None:
+    assert fill_in_sizes(command)[:2] == filled
 
 
 @given(st.text())

@@ -16,7 +16,7 @@ from runner.attach.recording_budget import (
     plan_recording,
     shorten_sampling,
 )
-from runner.profile.recording_plan import MAX_STACKS
+from runner.profile.perf_record_options import MAX_STACKS
 
 RATES = st.builds(
     Rates,

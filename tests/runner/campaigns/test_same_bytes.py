@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.count_reuse import MIN_AGREEING_RUNS, is_checked
-from runner.subject.build_reuse import is_built_anyway
+from runner.measuring.count_reuse import MIN_AGREEING_RUNS
+from runner.subject.checked_commits import is_built_anyway, is_measured_anyway
 from runner.workload import list_cases
 from runner.workload.workload_lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
@@ -37,7 +37,7 @@ def commit(folder: Path, *, checked: bool = False, workload: str = WORKLOAD, **f
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "--message", "Try 0")
     number = 0
-    while is_checked(git(folder, "rev-parse", "HEAD"), case) != checked:
+    while is_measured_anyway(git(folder, "rev-parse", "HEAD"), case) != checked:
         number += 1
         git(folder, "commit", "--quiet", "--amend", "--message", f"Try {number}")
     return git(folder, "rev-parse", "HEAD")

@@ -386,6 +386,13 @@ def test_a_compiler_that_rejects_the_code_may_be_too_old(
     assert failure.value.remedy.startswith("install a newer compiler if this host's is too old") is is_named
 
 
+def test_code_that_an_option_makes_acceptable_needs_no_newer_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = "a.h:5:6: error: friend declaration of 'f' specifies default arguments [-fpermissive]"
+    with pytest.raises(FaultwatchError) as failure:
+        choose(FailingHost("build.sh", log), monkeypatch, BuildProposal("Script", "sh build.sh"))
+    assert failure.value.remedy.startswith("with --build, pass a build command whose compiler accepts this old code")
+
+
 def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     host = FailingHost(
         "all", "--   Package 'fftw3', required by 'virtual:world', not found\nCMake Error at /FindPkgConfig.cmake:1\n"

@@ -42,9 +42,9 @@ def test_the_cpu_time_stands_beside_the_faults(capsys: pytest.CaptureFixture[str
     )
 
 
-def test_what_the_change_alters_stands_below_the_causes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_change_alters_stands_above_the_causes(capsys: pytest.CaptureFixture[str]) -> None:
     definition = AlteredDefinition(name="grow", place="a.c:3", use="grow at a.c:3", is_own_line=True, is_function=True)
     show_causes(Difference(before=0, after=9, parts=(make_part(9),), altered_definition=definition))
-    assert capsys.readouterr().out.endswith("  The change alters grow itself, at a.c:3.\n")
+    assert capsys.readouterr().out.splitlines()[1:3] == ["  The change alters grow itself, at a.c:3.", "By cause:"]
     show_causes(Difference(before=0, after=9, parts=(make_part(9),), other_change="Besides, it alters a.conf."))
-    assert capsys.readouterr().out.endswith("  Besides, it alters a.conf.\n")
+    assert capsys.readouterr().out.splitlines()[1] == "  Besides, it alters a.conf."

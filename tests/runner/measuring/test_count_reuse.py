@@ -11,8 +11,9 @@ from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample,
 from runner.dependencies.digests import combine_digests
 from runner.dependencies.lookup_answers import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
-from runner.measuring.count_reuse import RUNS_PER_CHECK, CountReuse, is_checked
+from runner.measuring.count_reuse import CountReuse
 from runner.measuring.trial import Bench
+from runner.subject.checked_commits import RUNS_PER_CHECK, is_measured_anyway
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload
 from tests.service import reports
@@ -132,9 +133,9 @@ def test_what_time_decides_is_measured_always(more: str, tmp_path: Path) -> None
 
 def test_one_in_twenty_is_checked_and_always_the_same_ones() -> None:
     case = Case(workload="w", definition="0" * 16)
-    checked = [number for number in range(4000) if is_checked(f"{number:040x}", case)]
+    checked = [number for number in range(4000) if is_measured_anyway(f"{number:040x}", case)]
     assert 0.7 < len(checked) * RUNS_PER_CHECK / 4000 < 1.3
-    assert checked == [number for number in range(4000) if is_checked(f"{number:040x}", case)]
+    assert checked == [number for number in range(4000) if is_measured_anyway(f"{number:040x}", case)]
 
 
 def test_runs_agree_only_with_runs_of_the_same_environment(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_without_tracepoints_strace_records_the_calls(trial: Trial, monkeypatch:
 
 
 def test_of_very_many_faults_some_are_recorded_and_all_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.profile.recording_plan.MAX_RECORDED_FAULTS", 50)
+    monkeypatch.setattr("runner.profile.perf_record_options.MAX_RECORDED_FAULTS", 50)
     profile = collect_profile(trial, with_times=False)
     assert profile.anatomy is not None
     assert profile.census is not None

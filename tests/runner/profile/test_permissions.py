@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.profile.elf import choose_call_graph, read_segments
-from runner.profile.permissions import detect_recording_permissions
-from runner.profile.recording_plan import (
+from runner.profile.elf import read_segments
+from runner.profile.perf_record_options import (
     MAX_RECORDED_FAULTS,
     MAX_STACKS,
     ExpectedCounts,
@@ -17,6 +16,8 @@ from runner.profile.recording_plan import (
     compute_faults_period,
     compute_stacks_period,
 )
+from runner.profile.permissions import detect_recording_permissions
+from runner.profile.stack_unwinding import choose_call_graph
 from runner.system.tree import Tree
 
 ID = "sys/kernel/tracing/events/syscalls/sys_enter_mmap/id"

@@ -13,7 +13,8 @@ from runner.contract.report import Case, Sample
 from runner.doctor.counting import require_measurable_host
 from runner.execution.sandbox import create_sandbox
 from runner.process_state.process_state import ProcessState
-from runner.servers.server_execution import ServerOrder, split_processors, start_server
+from runner.servers.server_execution import ServerOrder, start_server
+from runner.servers.server_processors import split_processors
 from runner.workload import load_workload
 
 HERE = Path(__file__).parent

@@ -11,7 +11,8 @@ from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision, Window
 from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved_trials
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.servers.server_execution import ServerExecution, split_processors
+from runner.servers.server_execution import ServerExecution
+from runner.servers.server_processors import split_processors
 from runner.workload import Workload
 
 pytestmark = pytest.mark.perf

@@ -12,7 +12,7 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_ahead import BuildAhead
 from runner.subject.build_inputs import Inputs
 from runner.subject.build_places import BuildPlaces
-from runner.subject.build_reuse import is_built_anyway
+from runner.subject.checked_commits import is_built_anyway
 from runner.subject.repository import open_repository
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload

@@ -14,8 +14,8 @@ from runner.errors import FaultwatchError
 from runner.subject import tree_changes
 from runner.subject.build_record import DamagedBuild, write_record
 from runner.subject.execution_tree_restorer import TreeRestorer
+from runner.subject.kept_files import KeepRules
 from runner.subject.session_tree_restorer import COPY_FOLDER, TREE_FOLDER, keep_copy, overlay_files
-from runner.subject.tree_changes import KeepRules
 
 Listing = dict[str, tuple[int, int, str]]
 

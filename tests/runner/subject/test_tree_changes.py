@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.subject.tree_changes import (
-    Change,
-    FileState,
-    KeepRules,
-    describe_changes,
-    find_changes,
-    list_states,
-)
+from runner.subject.kept_files import KeepRules
+from runner.subject.tree_changes import Change, FileState, describe_changes, find_changes, list_states
 
 STATE = FileState(0o100644, 1, 1)
 NAMES = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=8).filter(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config.notifications import EmailChannel
-from service.notify import feed
+from service.notify import atom_feed
 from service.notify.mail import compose_mail
 from service.notify.message import MAX_EVENTS, compose_message, make_single_line
 from service.schemas.history import Cause
@@ -97,7 +97,7 @@ def test_strangers_text_makes_no_header_of_a_mail(title: str, author: str) -> No
 @given(strange, strange)
 def test_the_feed_is_what_rfc_4287_asks_for_whatever_strangers_write(title: str, author: str) -> None:
     told = [event(title=title, author=author), event("f" * 16, changed_at=NOW + timedelta(days=1), silenced=True)]
-    root = ElementTree.fromstring(feed.build_feed(told, BASE, "/feeds/events.atom"))
+    root = ElementTree.fromstring(atom_feed.build_feed(told, BASE, "/feeds/events.atom"))
     assert root.tag == f"{ATOM}feed"
     assert root.findtext(f"{ATOM}updated") == "2025-06-02T12:00:00Z"
     assert [link.get("href") for link in root.findall(f"{ATOM}link") if link.get("rel") == "self"] == [
@@ -115,7 +115,7 @@ def test_the_feed_is_what_rfc_4287_asks_for_whatever_strangers_write(title: str,
 
 
 def test_a_feed_without_events() -> None:
-    assert ElementTree.fromstring(feed.build_feed([], BASE, "/feeds/events.atom")).find(f"{ATOM}entry") is None
+    assert ElementTree.fromstring(atom_feed.build_feed([], BASE, "/feeds/events.atom")).find(f"{ATOM}entry") is None
 
 
 def test_a_range_of_commits_names_nobody() -> None:
@@ -123,7 +123,7 @@ def test_a_range_of_commits_names_nobody() -> None:
     several = event(n_candidates=19, blamed=commits, title="Fix a typo", author="Ada")
     assert (several.title, several.author, several.certainty) == ("", "", "range")
     mail = "\n".join(compose_message("k", [several], BASE).lines)
-    atom = feed.build_feed([several], BASE, "/events.atom").decode()
+    atom = atom_feed.build_feed([several], BASE, "/events.atom").decode()
     for text in (mail, atom):
         assert commits in text
         assert "Ada" not in text
@@ -135,7 +135,7 @@ def test_what_is_not_a_fact_yet_says_so_wherever_it_names_a_cause() -> None:
     mail = compose_message("k", [doubtful], BASE)
     assert mail.subject == "[demo] suspected: +50 minor faults (+50 %) in copy[mib=4]"
     assert "Cause: suspected: the only candidate is Grow the buffers" in mail.lines
-    atom = feed.build_feed([doubtful], BASE, "/events.atom").decode()
+    atom = atom_feed.build_feed([doubtful], BASE, "/events.atom").decode()
     assert "Cause: suspected: the only candidate is Grow the buffers." in atom
     assert (doubtful.title, doubtful.author) == ("", "")
     for text in ("\n".join(mail.lines), atom):

@@ -26,8 +26,8 @@ from service.config.notifications import NotificationSettings
 from service.config.settings import Config
 from service.notify import mail, notification_round
 from service.notify.notification_round import RoundResult
+from service.rules.delivery_schedule import LEASE
 from service.store.engine.database import Database
-from service.store.events import deliveries
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.notify.chat_servers import ChatServer, serving
@@ -236,7 +236,7 @@ def test_a_process_that_was_killed_while_it_sent_leaves_the_message_to_the_next(
         sending.kill()
     receiver.answers.set()
     assert go(database, settings).n_sent == 0
-    assert go(database, settings, deliveries.LEASE + timedelta(minutes=1)).n_sent == 1
+    assert go(database, settings, LEASE + timedelta(minutes=1)).n_sent == 1
     assert go(database, settings, timedelta(days=1)).n_sent == 0
     assert len(receiver.posts) == 2
     assert len({key for _, key, _ in receiver.posts}) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.contract import Case
-from service.pipeline import ingest_reports, judge_series, judging_schedule, update_events
+from service.pipeline import ingest_reports, judge_series, judging_batches, judging_schedule, update_events
 from service.rules.series.find_drifts import find_drifts
 from service.store.engine import deferred_work
 from service.store.engine.database import Database
@@ -66,7 +66,7 @@ def test_who_waits_does_not_wait_for_what_others_go_on_sending(
         ingest_reports.ingest_reports(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
         return answer
 
-    monkeypatch.setattr(judging_schedule, "judge_series", judge_while_other_hosts_send)
+    monkeypatch.setattr(judging_batches, "judge_series", judge_while_other_hosts_send)
     assert settled(api, subject="demo") == {CASE.name}
 
 

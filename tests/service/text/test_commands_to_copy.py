@@ -12,7 +12,7 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.job import BisectQuestion
 from runner.settings import Settings
 from runner.subject.repository_lookup import find_workload_and_repository
-from runner.workload.workload_lookup import choose_single_case
+from runner.workload.case_choice import choose_single_case
 from service.text import commands_to_copy
 from service.web.rendering.profile_view import build_try_command
 from tests.service.web import extreme_reports

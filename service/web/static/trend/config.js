@@ -1,12 +1,12 @@
 // Converts the server's trend document into a Chart.js configuration.
 
-import { buildHorizontalScale } from "./axis.js";
+import { buildHorizontalScale } from "./horizontal_axis.js";
 import { makeCrosshair, showPoint } from "./crosshair.js";
 import { buildFlagLabels, chooseFlagColour } from "./flags.js";
-import { findLineAt, makeUnlabelledCounter, buildSettingLines } from "./settings.js";
-import { describeRun, formatHeadline, countLetters, shorten } from "./text.js";
-import { buildVerticalScale } from "./values.js";
-import { whiskers } from "./whiskers.js";
+import { findLineAt, makeUnlabelledCounter, buildSettingLines } from "./setting_lines.js";
+import { describeRun, formatHeadline, countLetters, shorten } from "./tooltip_text.js";
+import { buildVerticalScale } from "./vertical_axis.js";
+import { whiskers } from "./sample_ranges.js";
 
 // The point shapes and line dashes of overlaid series.
 const OVER = [["rect", []], ["rectRot", [6, 3]], ["cross", [2, 2]], ["star", [8, 3, 2, 3]]];

@@ -1,6 +1,6 @@
 // A vertical line at the run in the tooltip, in every chart of the page with the same axis.
 
-import { findAt, findNearest, findRun } from "./nearest.js";
+import { findAt, findNearest, findRun } from "./nearest_run.js";
 
 // The plugin of a chart. It calls `moved` with the chart and the new position on the axis; null without a run.
 export function makeCrosshair(moved) {

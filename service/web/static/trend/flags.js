@@ -1,7 +1,7 @@
 // The label of each drift with its size, placed where it covers neither data nor other labels. Important drifts come
 // first: the undecided ones, of these the certain ones, then the largest. A label without room is left out; the tooltip of its run contains it.
 
-import { UNIT } from "./share.js";
+import { UNIT } from "./percent_of_first_value.js";
 
 const LETTER_WIDTH = 7, LABEL_HEIGHT = 18, LABEL_MARGIN = 10;
 const GAP = 20; // pixels from the point to the middle of its label

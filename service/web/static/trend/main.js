@@ -3,12 +3,12 @@
 import { makeSmallMultiples, showRunAt } from "./small_multiples.js";
 import { buildConfiguration, listPoints } from "./config.js";
 import { prepareOverlayForm } from "./overlay.js";
-import { prepareCopyButton } from "./copy.js";
+import { prepareCopyButton } from "./copy_chart.js";
 import { controlByKeys } from "./keyboard.js";
-import { registerMode } from "./nearest.js";
+import { registerMode } from "./nearest_run.js";
 import { makePicker } from "./picker.js";
-import { convertToShares } from "./share.js";
-import { describeRun, formatHeadline } from "./text.js";
+import { convertToShares } from "./percent_of_first_value.js";
+import { describeRun, formatHeadline } from "./tooltip_text.js";
 import { readTheme } from "./theme.js";
 import { unpackDocument } from "./unpack.js";
 

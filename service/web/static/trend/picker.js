@@ -1,6 +1,6 @@
 // Picks two runs of the chart to compare them.
 
-import { shorten } from "./text.js";
+import { shorten } from "./tooltip_text.js";
 
 // Returns a function that picks a run, and one that tells whether a click on a run picks it instead of opening it.
 export function makePicker(root) {

@@ -2,7 +2,7 @@
 
 import { buildConfiguration } from "./config.js";
 import { selectPoints } from "./crosshair.js";
-import { findAt } from "./nearest.js";
+import { findAt } from "./nearest_run.js";
 
 const { Chart } = globalThis;
 

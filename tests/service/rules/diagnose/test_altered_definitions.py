@@ -89,7 +89,7 @@ def test_a_use_whose_faults_did_not_change_is_no_link_unless_nothing_else_is_alt
     two = explain(*grown(), define("LIMIT", use), define("OTHER", use))
     assert two.altered_definition is None
     assert two.other_change == "The change alters LIMIT (src/limits.h:7) and OTHER (src/limits.h:7)."
-    assert two.remarks == ()
+    assert two.conclusion == ""
 
 
 def test_a_changed_line_that_explains_the_difference_itself_needs_no_definition() -> None:
@@ -150,9 +150,29 @@ def test_the_files_of_a_change_are_named_if_none_of_its_lines_is_known_to_take_p
     names = ("lib/utils.py", "lib/types.py", "tests/test_utils.py")
     files = tuple(ChangedFile(file=name, bytes_before=9, bytes_after=9) for name in names)
     difference = explain(*grown(), lines=dict.fromkeys(names, ((1, 1),)), files=files)
-    assert difference.other_change == "No changed line of lib/utils.py and lib/types.py is known to take part."
+    assert difference.other_change == (
+        "The cause was not found: no changed line of lib/utils.py and lib/types.py is known to take part."
+    )
     near = explain(*grown(), lines={"src/table.c": ((99, 99),)}, files=FILES)
-    assert near.other_change == "", "the nearest changed line is named"
+    assert near.other_change == "Of the changed lines, src/table.c:99 is the nearest to src/table.c:12."
+
+
+def test_a_difference_scattered_over_unchanged_lines_is_said_to_be_probably_one_of_layout() -> None:
+    lines = [Frame(function=f"line_{n}", module="prog", file="src/a.c", line=n) for n in range(8)]
+    kinds = (Touch.FIRST, Touch.AFTER_MUNMAP)
+    scattered, gathered = (
+        tuple(
+            profiled(*((Memory.HEAP, touch, "", line, n + more) for touch in kinds for line in at), new(50))
+            for n, more in ((20, 0), (20, 9))
+        )
+        for at in (lines, lines[:1])
+    )
+    changed = dict.fromkeys(["lib/utils.c"], ((1, 1),))
+    files = (ChangedFile(file="lib/utils.c", bytes_before=9, bytes_after=9),)
+    sentence = explain(*scattered, lines=changed, files=files).other_change
+    assert sentence.startswith("The cause was not found: no changed line of lib/utils.c is known to take part")
+    assert sentence.endswith("so memory is probably only laid out differently.")
+    assert "laid out" not in explain(*gathered, lines=changed, files=files).other_change
 
 
 def test_a_change_of_comments_and_names_alone_is_said_to_be_one() -> None:
@@ -318,8 +338,7 @@ def test_where_other_lines_only_reach_the_same_pages_first_no_definition_is_to_b
     difference = explain(before, after, define("LIMIT"), define("PAUSE"))
     assert [part.is_moved for part in difference.parts] == [True, True]
     assert (difference.other_change, difference.altered_definition, difference.changed_place) == ("", None, None)
-    (remark,) = difference.remarks
-    assert remark.startswith("About the same pages are touched, but other lines reach them first")
+    assert difference.conclusion.startswith("About the same pages are touched, but other lines reach them first")
 
 
 @pytest.mark.parametrize(("faults", "is_named"), [(65, False), (95, True)])
@@ -335,8 +354,8 @@ def test_where_code_has_only_moved_no_definition_is_to_blame() -> None:
     difference = explain(before, after, define("LIMIT"), define("PAUSE"))
     assert [part.is_moved for part in difference.parts] == [True]
     assert (difference.other_change, difference.altered_definition) == ("", None)
-    assert difference.remarks == (
-        "Only addresses changed, as after any change of a program: this needs no other cause.",
+    assert difference.conclusion == (
+        "The program's code and data only lie elsewhere, as after any change: this needs no other cause."
     )
 
 
@@ -348,6 +367,6 @@ def test_what_the_change_alters_replaces_the_list_of_ways_in_which_a_change_can_
     difference = explain(before, after, define("STEP"), define("PAUSE"), lines=lines)
     assert not difference.is_indirect
     assert difference.other_change == (
-        "No changed line faults notably more itself or calls code that does. "
-        "The change alters STEP (src/limits.h:7) and PAUSE (src/limits.h:7)."
+        "The change alters STEP (src/limits.h:7) and PAUSE (src/limits.h:7); no changed line faults notably more "
+        "itself or calls code that does."
     )

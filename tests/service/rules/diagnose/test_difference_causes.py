@@ -616,10 +616,12 @@ def test_a_difference_that_two_executions_of_one_commit_have_as_well_can_be_chan
     def made(n_faults: int, n_counted: int) -> Profile:
         return profiled(new(n_faults)).model_copy(update={"readings": {"page-faults": Reading(value=n_counted)}})
 
-    (remark,) = explain(made(210, 202), made(196, 196)).remarks
-    assert remark.startswith("Two executions of the same commit differ by 8 faults, so this difference can be chance")
-    assert explain(made(210, 202), made(400, 400)).remarks == ()
-    assert explain(made(210, 211), made(211, 212)).remarks == (), "a count that repeats shows a single fault"
+    conclusion = explain(made(210, 202), made(196, 196)).conclusion
+    assert conclusion.startswith(
+        "Two executions of the same commit differ by 8 faults, so this difference can be chance"
+    )
+    assert explain(made(210, 202), made(400, 400)).conclusion == ""
+    assert explain(made(210, 211), made(211, 212)).conclusion == "", "a count that repeats shows a single fault"
 
 
 def test_the_changed_line_nearest_to_the_one_that_gives_memory_back_is_a_hint() -> None:
@@ -630,17 +632,17 @@ def test_the_changed_line_nearest_to_the_one_that_gives_memory_back_is_a_hint() 
     again: Row = (Memory.HEAP, Touch.AFTER_MUNMAP, "", GROW, 2_000)
     after = profiled(again).model_copy(update={"frames": frames, "returned": returned})
 
-    def find_remarks(**lines: tuple[int, int]) -> tuple[str, ...]:
+    def find_hint(**lines: tuple[int, int]) -> str:
         changed_lines = {f"src/{name}.c": (range_,) for name, range_ in lines.items()}
         changed_lines["src/srv.h"] = ((1, 2),)
         difference = diagnose_profile(
             DiagnosisRequest(profile=after, before=profiled(new(10)), changed_lines=changed_lines)
         ).difference
         assert difference is not None
-        return difference.remarks
+        return difference.other_change
 
-    assert find_remarks(srv=(12, 15)) == ("Of the changed lines, src/srv.c:15 is the nearest to src/srv.c:18.",)
-    assert find_remarks(other=(12, 15)) == ()
+    assert find_hint(srv=(12, 15)) == "Of the changed lines, src/srv.c:15 is the nearest to src/srv.c:18."
+    assert find_hint(other=(12, 15)) == ""
 
 
 def test_faults_that_moved_between_lines_are_said_although_their_number_is_the_same() -> None:
@@ -688,9 +690,9 @@ def test_the_execution_whose_stacks_were_recorded_counts_as_well() -> None:
     assert varying is not None
     assert steady is not None
     assert sampled is not None
-    assert "can be chance" in varying.remarks[0]
+    assert "can be chance" in varying.conclusion
     assert not varying.is_indirect
-    assert not any("can be chance" in remark for remark in (*steady.remarks, *sampled.remarks))
+    assert (steady.conclusion, sampled.conclusion) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -714,8 +716,8 @@ def test_three_executions_of_each_commit_show_whether_the_commits_are_apart(
             update={"faults": recorded, "scope": "process", "readings": {"page-faults": Reading(value=n_counted)}}
         )
 
-    remarks = explain(made(*counts_before), made(*counts_after)).remarks
-    assert any("can be chance" in remark for remark in remarks) is is_chance
+    conclusion = explain(made(*counts_before), made(*counts_after)).conclusion
+    assert ("can be chance" in conclusion) is is_chance
 
 
 @pytest.mark.parametrize(("n_others", "named"), [(300, "read_all at src/file.c:40"), (20, "")])

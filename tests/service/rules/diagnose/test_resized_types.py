@@ -51,11 +51,13 @@ def test_a_new_field_is_named_with_its_line_and_with_the_bytes_that_each_object_
     after = layout("node", 88, ("next", 8), ("key", 64), ("position", 16), file="src/node.h")
     difference = explain([before], [after])
     assert difference.resized_types == (
-        "Each node (src/node.h:13) takes 16 bytes more, 88 instead of 72: position is new (16 bytes)."
+        "Each node (src/node.h:13) takes 16 bytes more, 88 instead of 72: position is new (16 bytes); about "
+        "2,600 of them would make the difference."
     )
     assert not difference.is_indirect, "how the change acts is known"
     assert explain([after], [before], (110, 100)).resized_types == (
-        "Each node (src/node.h:10) takes 16 bytes fewer, 72 instead of 88: position was removed."
+        "Each node (src/node.h:10) takes 16 bytes fewer, 72 instead of 88: position was removed; about "
+        "2,600 of them would make the difference."
     )
 
 
@@ -63,7 +65,8 @@ def test_a_larger_array_is_named_and_then_the_type_that_contains_many_of_the_res
     page = [layout("page_s", 80, ("free", 80)), layout("segment", 40_080, ("id", 80), ("pages", 40_000, "page_s"))]
     larger = [layout("page_s", 96, ("free", 96)), layout("segment", 48_080, ("id", 80), ("pages", 48_000, "page_s"))]
     assert explain(page, larger).resized_types == (
-        "Each page_s takes 16 bytes more, 96 instead of 80: free has 96 instead of 80. "
+        "Each page_s takes 16 bytes more, 96 instead of 80: free has 96 instead of 80; about "
+        "2,600 of them would make the difference. "
         "So each segment takes 8,000 bytes more, 48,080 instead of 40,080."
     )
 
@@ -72,7 +75,8 @@ def test_a_type_that_only_contains_a_resized_one_is_no_cause_whatever_its_namesp
     before = [layout("shop::Item", 8, ("a", 8)), layout("shop::Box", 8, ("item", 8, "Item"))]
     after = [layout("shop::Item", 16, ("a", 8), ("b", 8)), layout("shop::Box", 16, ("item", 16, "Item"))]
     assert explain(before, after).resized_types == (
-        "Each shop::Item takes 8 bytes more, 16 instead of 8: b is new (8 bytes)."
+        "Each shop::Item takes 8 bytes more, 16 instead of 8: b is new (8 bytes); about 5,100 "
+        "of them would make the difference."
     )
 
 
@@ -103,6 +107,8 @@ def test_a_type_that_could_not_explain_so_many_faults_in_all_of_the_memory_is_no
     types = [layout("state", 1_000, ("a", 1_000))], [layout("state", 1_008, ("a", 1_000), ("b", 8))]
     assert explain(*types, faults=(10_000, 10_230)).resized_types, "an allocator rounds 8 bytes up"
     assert not explain(*types, faults=(10_000, 10_300)).resized_types
+    single = [layout("state", 2_000, ("a", 2_000))], [layout("state", 2_008, ("a", 2_000), ("b", 8))]
+    assert not explain(*single, faults=(10_000, 10_003)).resized_types, "it would take 1,500 of them"
     large = [layout("index", 9 << 20, ("a", 9 << 20))], [layout("index", (9 << 20) + 6_000, ("a", (9 << 20) + 6_000))]
     assert explain(*large, faults=(500, 502)).resized_types, "one object alone has two pages more"
     assert not explain(*large, faults=(500, 504)).resized_types
@@ -121,7 +127,7 @@ def test_of_many_resized_types_those_that_grew_most_are_named_and_the_others_cou
     text = explain(before, after).resized_types
     assert text.startswith("Each t4 takes 32 bytes more, 40 instead of 8: f0 is new (40 bytes), f1 is new (40 bytes)")
     assert "Each t3" in text
-    assert "and 3 other fields changed. " in text
+    assert "and 3 other fields changed; about 1,700 of them would make the difference. " in text
     assert text.endswith("The size of 2 other types changed as well.")
 
 

@@ -2,13 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import (
-    build_headline,
-    choose_leading_drift,
-    decide_direction,
-    split_headline,
-    summarise_drifts,
-)
+from service.rules.events.headline import build_headline, split_headline, summarise_drifts
+from service.rules.events.leading_drift import choose_leading_drift, decide_direction
 from service.schemas.history import Cause, SettingChange
 from service.schemas.triage import EventDirection
 from tests.service import made_series

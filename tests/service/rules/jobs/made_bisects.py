@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from runner.contract.job import State
-from service.rules.jobs.bisect_exclusions import OrderedBisect
+from service.rules.jobs.repeated_bisects import OrderedBisect
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 

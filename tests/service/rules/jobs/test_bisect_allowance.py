@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract.job import State
 from service.rules.jobs.bisect_allowance import MAX_BISECTS_A_DAY, MAX_RUNS, count_allowed_runs
-from service.rules.jobs.bisect_exclusions import OrderedBisect
+from service.rules.jobs.repeated_bisects import OrderedBisect
 from service.schemas.triage import BisectPolicy
 from tests.service.rules.jobs.made_bisects import NOW, ended
 

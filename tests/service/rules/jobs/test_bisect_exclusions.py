@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runner.contract.job import State
-from service.rules.jobs.bisect_exclusions import DriftFacts, OpenEvent, OrderedBisect, may_bisect_event
+from service.rules.jobs.bisect_exclusions import DriftFacts, OpenEvent, may_bisect_event
+from service.rules.jobs.repeated_bisects import OrderedBisect
 from tests.service import made_series
 from tests.service.rules.jobs.made_bisects import NOW, ended
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.due_job_actions import MAX_ATTEMPTS, JobSnapshot, find_due_action
+from service.rules.jobs.due_job_actions import MAX_ATTEMPTS, find_due_action
 from service.rules.jobs.job_descriptions import describe_job
+from service.rules.jobs.job_snapshot import JobSnapshot
 from service.rules.jobs.job_states import Action, is_possible
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

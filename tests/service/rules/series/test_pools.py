@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import POOL_SETTING
 from service.rules.series.point_order import PathPoint
 from service.rules.series.pools import MIN_COMMITS, find_stand_ins
 from tests.service.rules.series.test_point_order import point

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from runner.contract import Environment, Kind, Reading, Report, Sample, Status, get_metric
 from runner.contract.judging import Judging
 from service.pipeline.ingest_reports import prepare_reports
-from service.rules.retention import reduce_report, thin_report
+from service.rules.thinned_reports_and_profiles import reduce_report, thin_report
 from service.store import profiles
 from service.store.engine.database import Database
 from service.store.maintenance.retention import RetentionResult, RetentionRule, apply_rule, estimate_rule
-from service.store.series.points import decode_samples
+from service.store.series.encoded_samples import decode_samples
 from tests.runner.sample_reports import profile
 from tests.service import reports
 from tests.service.apiclient import Api

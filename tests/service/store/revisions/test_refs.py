@@ -10,7 +10,7 @@ from service.store import shared_rows
 from service.store.engine.database import Database
 from service.store.models import Series
 from service.store.revisions import named_commits, refs, revisions
-from service.store.series import points
+from service.store.series.trend_points import arrange_trends
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -47,7 +47,7 @@ def test_a_ref_that_moves_out_of_what_is_known_keeps_its_branch_alive(api: Api, 
         }
         assert api.client.put("/api/v1/subjects/demo/revisions", json=told).status_code == 200
         with database.reading() as session:
-            trends = points.arrange_trends(session, list(session.scalars(select(Series.id))))
+            trends = arrange_trends(session, list(session.scalars(select(Series.id))))
             assert not session.scalar(select(Series.id).where(Series.version != Series.judged_version).limit(1))
         paths = [sequence for trend in trends.values() for sequence in (trend.path, *trend.points_beside)]
         return {int(point.revision, 16) for path in paths for point in path}

@@ -25,7 +25,7 @@ from service.store.runs.packed_levels import (
     pack_levels,
     unpack_levels,
 )
-from service.store.series.points import encode_samples
+from service.store.series.encoded_samples import encode_samples
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.cli.test_commands import run as run_service

@@ -6,7 +6,8 @@ from sqlalchemy import select
 
 from service.store.engine.database import Database
 from service.store.models import Series
-from service.store.series import points
+from service.store.series.history_window import find_newest_window
+from service.store.series.trend_points import arrange_trends
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -15,8 +16,8 @@ def read_newest(database: Database, max_points: int) -> list[int]:
     """Return the counts of the newest part."""
     with database.reading() as session:
         series_id = session.scalars(select(Series.id).where(Series.metric == "minor-faults")).one()
-        window = points.find_newest_window(session, series_id, max_points)
-        return [int(point.value) for point in points.arrange_trends(session, [series_id], window)[series_id].path]
+        window = find_newest_window(session, series_id, max_points)
+        return [int(point.value) for point in arrange_trends(session, [series_id], window)[series_id].path]
 
 
 def test_it_has_the_newest_points_by_their_commits_and_not_by_their_arrival(api: Api, database: Database) -> None:

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from runner.contract import Case, Report
 from runner.contract.nightly import NightlyCell, NightlyPart
-from service.pipeline import judge_series, judging_schedule
+from service.pipeline import judge_series, judging_batches, judging_schedule
 from service.serving import THREADS
 from service.store.engine import deferred_work
 from service.web import concurrency_limits
@@ -95,7 +95,7 @@ def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
     def ask() -> TestResponse:
         return app.test_client().get("/api/v1/drifts?judged=true")
 
-    monkeypatch.setattr(judging_schedule, "judge_series", judge_slowly)
+    monkeypatch.setattr(judging_batches, "judge_series", judge_slowly)
     with ThreadPoolExecutor(judging_wait.MAX_REQUESTS + 2) as pool:
         answers = as_completed([pool.submit(ask) for _ in range(judging_wait.MAX_REQUESTS + 2)], timeout=30)
         refused = [next(answers).result() for _ in range(2)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from runner.contract import ComparisonRequest, Environment, PlanRequest, Report
-from runner.contract.report import POOL_SETTING
+from runner.contract.pool import POOL_SETTING
 from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api

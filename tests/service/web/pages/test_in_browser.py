@@ -1040,7 +1040,7 @@ def test_a_reader_who_may_not_decide_walks_on_after_the_page_has_asked_for_news(
 def test_a_title_is_never_cut_within_a_character(measured: Watched) -> None:
     page = measured.open("/series/1")
     texts = page.evaluate("""async () => {
-      const { shorten } = await import("/static/trend/text.js");
+      const { shorten } = await import("/static/trend/tooltip_text.js");
       return [shorten("ab\N{GRINNING FACE}cd", 4), shorten("ab\N{GRINNING FACE}cd", 5), shorten("abc \u2026def", 6)];
     }""")
     assert texts == ["ab\N{GRINNING FACE}…", "ab\N{GRINNING FACE}cd", "abc…"]

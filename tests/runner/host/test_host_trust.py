@@ -7,9 +7,9 @@ import pytest
 
 from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount, Environment, Host, Revision
-from runner.host import trust as module
+from runner.host import host_trust as module
 from runner.host.declared_settings import Declaration
-from runner.host.trust import HostTrust, assess_host
+from runner.host.host_trust import HostTrust, assess_host
 from runner.measuring.measurement import measure_case
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState

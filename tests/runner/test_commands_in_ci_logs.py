@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from runner.log_commands import break_commands, break_commands_in_json, guard_stream
+from runner.commands_in_ci_logs import break_commands, break_commands_in_json, guard_stream
 from tests.log_readers import commands_in
 
 COMMANDS = [

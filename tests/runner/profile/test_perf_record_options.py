@@ -1,7 +1,7 @@
 """What perf records of a program: all its memory calls with two tracepoints."""
 
+from runner.profile.perf_record_options import build_calls_options, build_fault_stack_options, build_faults_options
 from runner.profile.recorded_system_calls import MEMORY_CALLS, find_call_numbers
-from runner.profile.recording_plan import build_calls_options, build_fault_stack_options, build_faults_options
 
 NUMBERS = {11: "munmap", 25: "mremap"}
 

@@ -1,7 +1,7 @@
 // The target of the pointer: the nearest run along the axis or, on a line of changed settings, the run after it.
 // Registered as an interaction mode, so that Chart.js uses it for tooltips and hovering.
 
-import { findLineAt } from "./settings.js";
+import { findLineAt } from "./setting_lines.js";
 
 const SAME = 0.5; // pixels within which points count as being at the same place
 const FIRST = ["path", "beside", "gaps"]; // the datasets that the pointer can hit; the tooltip adds other series

@@ -71,11 +71,11 @@ class _Use(Enum):
     LEVEL = auto()
 
 
-def _find_use(name: str, judging: Judging) -> _Use:
+def _find_use(metric: str, judging: Judging) -> _Use:
     """Return the use of a metric's samples in old runs."""
-    if get_metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
+    if get_metric(metric).kind is Kind.COUNT and judging.is_judged_in_history(metric):
         return _Use.ALL  # detection reads every sample of a count, to see whether it repeats
-    return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
+    return _Use.EXTREMES if judging.is_judged_in_history(metric) or judging.decides_comparison(metric) else _Use.LEVEL
 
 
 def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.profile.memory_calls import MemoryCalls
+from runner.profile.requested_and_returned_memory import MemoryCalls
 from runner.profile.script_parser import Event, Executed, Forked, Mapped, ScriptFrame, Stacked
 
 PAGE = 4096

@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.contract import Status
 from runner.contract.quarantine import REUSED
-from service.nightly.rules.matrix import (
+from service.nightly.rules.nightly_grid import (
     LastNightlyRun,
     NightlyGrid,
     RecentPoint,

@@ -1,4 +1,4 @@
-"""Plans what perf records (events, periods, call graphs), so that recordings stay small."""
+"""Chooses the options of perf record (events, periods, call graphs), so that recordings stay small."""
 
 import math
 from collections.abc import Mapping
