@@ -498,14 +498,18 @@ class EventSummary(View):
 
 
 class UnmovedHost(View):
-    """A host that measured the case of an event's leading drift before and after it, and has no drift between."""
+    """A host that measured cases of an event before and after it, and has no drift between."""
 
     host: str
+    n_series: int
+    """The number of series of the event that the host measured on both sides."""
     series_id: int
+    """The host's series in which the event is largest elsewhere."""
+    case: str
     before: Number
-    """The newest value at the commit before the candidates."""
+    """The newest value of this series at the commit before the candidates."""
     after: Number
-    """The newest value at the last candidate."""
+    """The newest value of this series at the last candidate."""
 
 
 class EventDetail(EventSummary):
@@ -518,7 +522,7 @@ class EventDetail(EventSummary):
     withdrawn: list[WithdrawnDrift]
     """Drifts that were certain, but no longer are. The largest change, relative to its level, comes first."""
     unmoved_hosts: list[UnmovedHost]
-    """Other hosts that measured both sides of the leading drift, and have no drift there."""
+    """Hosts that measured both sides of some of the drifts, and have no drift there."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""
