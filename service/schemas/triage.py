@@ -497,6 +497,13 @@ class EventSummary(View):
         return {**values, **title_and_author, "certainty": certainty_of_event}
 
 
+class FixedEvent(View):
+    """An event that another one undid."""
+
+    id: str
+    headline: str
+
+
 class UnmovedHost(View):
     """A host that measured cases of an event before and after it, and has no drift between."""
 
@@ -521,6 +528,8 @@ class EventDetail(EventSummary):
     """The drifts. The largest change, relative to its level, comes first."""
     withdrawn: list[WithdrawnDrift]
     """Drifts that were certain, but no longer are. The largest change, relative to its level, comes first."""
+    fixed_events: list[FixedEvent]
+    """The events that the commit of this one fixed."""
     unmoved_hosts: list[UnmovedHost]
     """Hosts that measured both sides of some of the drifts, and have no drift there."""
     cross_measurements: list[CrossMeasurement]

@@ -307,6 +307,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
         settings=event.document["settings"],
         drifts=[_build_drift(drift, returned_by_drift[drift.id], active_silences) for drift in sorted_drifts],
         withdrawn=_list_withdrawn_drifts(session, event_id),
+        fixed_events=decisions.list_events_fixed_by(session, event.subject_id, event.document["revision"]),
         unmoved_hosts=unmoved_hosts.list_unmoved_hosts(session, sorted_drifts),
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
         allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],

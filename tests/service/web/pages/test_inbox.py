@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -422,3 +423,11 @@ def test_a_list_calls_the_service_by_the_same_words_as_the_page_of_an_event(tmp_
         Api(client).send(*reports.proven(100, 150, 150, 100))
         text = read(client, "/events?state=fixed&since=all")
     assert "the service: Undone: 150 → 100 faults." in text
+
+
+def test_the_file_of_a_list_is_beside_its_number_and_has_its_filters(client: FlaskClient) -> None:
+    """A list of a hundred events has its foot far below."""
+    head = page(client, "/events?cause=config").partition("</h1>")[2].partition("</p>")[0]
+    (address,) = re.findall(r'href="([^"]*)" type="text/csv"', head)
+    rows = client.get(html.unescape(address)).text.splitlines()[1:]
+    assert len(rows) == 1
