@@ -6,7 +6,7 @@ _ROUNDS = re.compile(r"(-test\.benchtime=|--benchmark_min_time=)(\d+)x(?!\w)")
 """The number of rounds in a command of Go's benchmarks, or of Google Benchmark."""
 _FACTOR = 100
 _MAX_ROUNDS = 100_000
-_GO_RESULT = re.compile(r"^(Benchmark[^\s/]*?)(?:/\S*)?(?:-\d+)?\s+\d+\s+([\d.]+) ns/op", re.MULTILINE)
+_GO_RESULT = re.compile(r"^(Benchmark\w*?)(?:/\S*)?(?:-\d+)?\s+\d+\s+([\d.]+) ns/op", re.MULTILINE)
 """The result of a Go benchmark: its name, without that of a part, and the duration of a round."""
 _SLOW_SECONDS = 0.2
 """A round that takes longer makes ten rounds of a benchmark too slow, in seconds."""

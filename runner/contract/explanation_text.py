@@ -24,8 +24,9 @@ _INDIRECT_CHANGE = (
     "indirectly."
 )
 """The sentence about a change that moves the count although none of its lines faults more, or less."""
-_MIN_LEADING_SHARE = 0.5
-"""A changed line with at least this share of the difference comes before everything else that the change did."""
+_MIN_LEADING_SHARE, _MIN_LEADING_FAULTS = 0.5, 3
+"""A changed line with at least this share of the difference, and this many faults, comes before everything else that
+the change did. Which line is the first to touch a single page also depends on what lies on it."""
 EscapeText = Callable[[str], str]
 """Escapes text from a repository for the medium in which it is shown."""
 
@@ -64,9 +65,7 @@ def describe_change(
     growth = difference.after - difference.before
     changed_place, definition = difference.changed_place, difference.altered_definition
     about_line = _describe_changed_lines(difference, escape_text, named_line)
-    is_leading = changed_place is not None and (
-        changed_place.manages_memory or changed_place.faults * growth >= _MIN_LEADING_SHARE * growth * growth
-    )
+    is_leading = changed_place is not None and (changed_place.manages_memory or _has_most(changed_place, growth))
     sentences = [
         _escape_sentences(difference.conclusion, escape_text),
         about_line if is_leading else "",
@@ -77,6 +76,12 @@ def describe_change(
         _INDIRECT_CHANGE if difference.is_indirect else "",
     ]
     return [sentence for sentence in sentences if sentence]
+
+
+def _has_most(changed_place: ChangedPlace, growth: int) -> bool:
+    """Return whether a changed line has enough of a difference to be told first."""
+    is_large = changed_place.faults * growth >= _MIN_LEADING_SHARE * growth * growth
+    return is_large and abs(changed_place.faults) >= min(_MIN_LEADING_FAULTS, abs(growth))
 
 
 def _describe_changed_lines(difference: Difference, escape_text: EscapeText, named_line: tuple[str, int]) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import NamedTuple
 
 from runner.contract.diagnosis import (
     DifferencePart,
@@ -44,8 +45,7 @@ _MAX_MOVED_PAGES = 4
 its content has moved."""
 _MAX_MOVED_CODE_PAGES = 2
 """A changed line may touch at most so many pages of code more or fewer only because the code was moved."""
-_MOVED, _FIRST_TOUCH = "is laid out differently", "first to touch"
-_EXCHANGED = ", and the rest at different lines than before"
+_LAID_OUT = "is laid out differently"
 _MIN_EXCHANGED_SHARE, _MIN_EXCHANGED_FAULTS = 0.5, 5
 """If other unchanged lines lost at least this share of what an unchanged line gained, and this many faults, it does not
 lead."""
@@ -68,6 +68,24 @@ _GIVEN_BACK_BY = {Touch.AFTER_MUNMAP: "munmap", Touch.AFTER_MADVISE: "madvise"}
 """The system calls that give back pages of a file."""
 _GIVEN_BACK = {"munmap": " that had been unmapped", "madvise": " that madvise had dropped"}
 """What the sentence on pages of a file adds about the system call that gave them back."""
+
+
+class _PartText(NamedTuple):
+    """One cause in words.
+
+    Attributes
+    ----------
+    place
+        The line that leads to the cause; None if none does, or if it would mislead.
+    sentence
+        What the program does more or less than before, without its subject.
+    is_moved
+        Whether the cause only shows that code, data or blocks of memory begin elsewhere.
+    """
+
+    place: FunctionLine | None
+    sentence: str
+    is_moved: bool = False
 
 
 def limit_to_net(growth: int, net_growth: int) -> int:
@@ -100,21 +118,11 @@ def build_part(
     before, after = (side.sums[group] for side in sides)
     changes = pair_lines(group, sides)
     leading_line = _find_leading_line(changes, net_growth_of_function, after - before)
-    place, change = leading_line or (None, None)
-    if cause is FaultCause.IMAGE:
-        place, sentence = _describe_image_part(place, sides, changed_lines)
-    elif cause is FaultCause.STACK and place and abs(after - before) == 1 and not may_be_changed(changed_lines, place):
-        place, sentence = None, _describe_cause(cause, file, after - before, facts, is_exchange=False)
-    elif cause is FaultCause.STATIC_DATA and _is_data_moved(place, change, after - before, changed_lines):
-        place = None
-        sentence = _describe_cause(cause, file, after - before, facts, is_exchange=False)
-        sentence = f"{sentence}, because it {_MOVED}"
-    else:
-        place, sentence = _describe_other_part(group, place, changes, sides, facts, changed_lines=changed_lines)
+    place, sentence, is_moved = _describe_part(group, leading_line, changes, sides, facts, changed_lines=changed_lines)
     second_line = _find_second_line(place, _limit_changes_to_net(changes, net_growth_of_function), after - before)
     caller = None
-    if place and change and facts.before:
-        caller = find_allocator_caller(place, (facts.before.profile, facts.profile), change.growth)
+    if place and leading_line and facts.before:
+        caller = find_allocator_caller(place, (facts.before.profile, facts.profile), leading_line[1].growth)
         if cause is FaultCause.NEW_MEMORY and not caller:
             sentence += _describe_request(place, after - before, facts)
     return DifferencePart(
@@ -130,21 +138,34 @@ def build_part(
         second_faults=second_line[1] if second_line else 0,
         caller=format_place(caller) if caller else "",
         sentence=sentence,
-        is_moved=_is_moved(cause, sentence, after - before),
+        is_moved=is_moved,
         seconds=_compute_seconds(after - before, facts),
     )
 
 
-def _is_moved(cause: FaultCause, sentence: str, growth: int) -> bool:
-    """Return whether a part, described by a sentence, only shows that the same pages are touched by other lines first.
-
-    A few pages more of new memory are touched if its blocks begin elsewhere on their pages, and one of the stack if a
-    frame does.
-    """
-    is_stack_page = cause is FaultCause.STACK and abs(growth) == 1
-    if sentence.endswith(_MOVED) or is_stack_page or (cause is FaultCause.AFTER_READ and _FIRST_TOUCH in sentence):
-        return True
-    return sentence.endswith(_EXCHANGED) and abs(growth) <= _MAX_MOVED_PAGES
+def _describe_part(
+    group: Group,
+    leading_line: tuple[FunctionLine, WeightChange] | None,
+    changes: Sequence[tuple[FunctionLine, WeightChange]],
+    sides: list[Side],
+    facts: Facts,
+    *,
+    changed_lines: ChangedLines,
+) -> _PartText:
+    """Return one cause of the difference in words, with the line that leads to it."""
+    cause, file = group
+    growth = sides[1].sums[group] - sides[0].sums[group]
+    place, change = leading_line or (None, None)
+    if cause is FaultCause.IMAGE:
+        return _describe_image_part(place, sides, changed_lines)
+    if cause is FaultCause.STACK and abs(growth) == 1:
+        # A frame only has to begin elsewhere for one page more.
+        kept_place = place if place and may_be_changed(changed_lines, place) else None
+        return _PartText(kept_place, _describe_cause(cause, file, growth, facts), is_moved=True)
+    if cause is FaultCause.STATIC_DATA and _is_data_moved(place, change, growth, changed_lines):
+        sentence = f"{_describe_cause(cause, file, growth, facts)}, because it {_LAID_OUT}"
+        return _PartText(None, sentence, is_moved=True)
+    return _describe_other_part(group, place, changes, sides, facts, changed_lines=changed_lines)
 
 
 def _limit_changes_to_net(
@@ -172,17 +193,15 @@ def _find_second_line(
     return max(others, key=lambda row: (abs(row[1]), row[0]), default=None)
 
 
-def _describe_image_part(
-    place: FunctionLine | None, sides: list[Side], changed_lines: ChangedLines
-) -> tuple[FunctionLine | None, str]:
+def _describe_image_part(place: FunctionLine | None, sides: list[Side], changed_lines: ChangedLines) -> _PartText:
     """Return the leading line of the faults on pages of the program, unless it would mislead, and their sentence."""
     if place and _DYNAMIC_LINKER.match(place.function_key.module):
         # The dynamic linker touches pages of every loaded file, on behalf of no line of the program.
         place = None
     sentence = _describe_image_change(*(side.image_files for side in sides))
     if place and changed_lines and _is_layout_change(place, sides, changed_lines):
-        return None, f"{sentence}, whose code or data {_MOVED}"
-    return place, sentence
+        return _PartText(None, f"{sentence}, whose code or data {_LAID_OUT}", is_moved=True)
+    return _PartText(place, sentence)
 
 
 def _is_data_moved(
@@ -207,7 +226,7 @@ def _describe_other_part(
     facts: Facts,
     *,
     changed_lines: ChangedLines,
-) -> tuple[FunctionLine | None, str]:
+) -> _PartText:
     """Return the leading line of a cause, unless it only took faults over or has a small part, and its sentence."""
     cause, file = group
     growth = sides[1].sums[group] - sides[0].sums[group]
@@ -219,12 +238,14 @@ def _describe_other_part(
         and cause is not FaultCause.FILE_PAGES
         and _is_exchange(place, changes, changed_lines)
     )
-    sentence = _describe_cause(cause, file, growth, facts, is_exchange=is_exchange)
-    if is_exchange or place is None:
-        return None, sentence
-    if cause is FaultCause.AFTER_READ and _is_first_touch_exchanged(place, sides, changed_lines):
-        sentence = f"{sentence}, because {_describe_exchanged_touches(growth)}"
-    return place, sentence
+    sentence = _describe_cause(cause, file, growth, facts)
+    if is_exchange:
+        # A few pages more are touched if blocks begin elsewhere on their pages.
+        is_moved = abs(growth) <= _MAX_MOVED_PAGES
+        return _PartText(None, f"{sentence}, and the rest at different lines than before", is_moved)
+    if place and cause is FaultCause.AFTER_READ and _is_first_touch_exchanged(place, sides, changed_lines):
+        return _PartText(place, f"{sentence}, because {_describe_exchanged_touches(growth)}", is_moved=True)
+    return _PartText(place, sentence)
 
 
 def _keep_line(place: FunctionLine, changed_lines: ChangedLines) -> FunctionLine:
@@ -289,14 +310,8 @@ def _find_leading_line(
     return max((row for row in changes if row[1].growth * growth > 0), key=rank, default=None)
 
 
-def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, is_exchange: bool) -> str:
-    """Return in words what the program does more or less than before.
-
-    Parameters
-    ----------
-    is_exchange
-        Whether other lines than before touch the pages for which the counts are alike.
-    """
+def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
+    """Return in words what the program does more or less than before."""
     # If there are more faults and fewer huge pages, or the reverse, the memory may be the same.
     may_be_huge = cause in {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA}
     huge_page_sign = compare_huge_pages(facts.before, facts) if may_be_huge and facts.before else 0
@@ -323,8 +338,7 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts, *, 
     calls = list_returning_calls(cause, file, abs(growth), side) if side else ()
     line = side.find_returning_line(*calls) if side and calls else ""
     unmapped = _GIVEN_BACK[calls[0]] if cause is FaultCause.FILE_PAGES and calls else ""
-    sentence = sentences[cause] + unmapped + (f" (from {line})" if line else "")
-    return f"{sentence}{_EXCHANGED}" if is_exchange else sentence
+    return sentences[cause] + unmapped + (f" (from {line})" if line else "")
 
 
 def list_returning_calls(cause: FaultCause, file: str, n_faults: int, facts: Facts) -> tuple[str, ...]:
@@ -372,8 +386,8 @@ def _is_first_touch_exchanged(place: FunctionLine, sides: list[Side], changed_li
 def _describe_exchanged_touches(growth: int) -> str:
     """Return why a line that reads before it writes has more, or fewer, second faults on about as many pages."""
     if growth > 0:
-        return f"it is now the {_FIRST_TOUCH} pages that other lines used to touch first"
-    return f"other lines are now the {_FIRST_TOUCH} these pages"
+        return "it is now the first to touch pages that other lines used to touch first"
+    return "other lines are now the first to touch these pages"
 
 
 def _is_layout_change(place: FunctionLine, sides: list[Side], changed_lines: ChangedLines) -> bool:

@@ -130,7 +130,9 @@ def _find_memory_managing_place(
     returning_calls = list_returning_calls(part.cause, part.file, part.faults, after)
     if returning_calls:
         return find_changed_returning_place(after, returning_calls, is_line_changed)
-    return find_changed_requesting_place(after, is_line_changed) if part.cause is FaultCause.NEW_MEMORY else None
+    if part.cause is not FaultCause.NEW_MEMORY or not part.place:
+        return None  # Memory that other lines than before touch may be the same memory.
+    return find_changed_requesting_place(after, is_line_changed)
 
 
 def _is_indirect(

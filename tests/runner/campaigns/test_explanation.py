@@ -10,9 +10,9 @@ from typing import NoReturn, cast
 import pytest
 
 from runner.campaigns.explanation import Judge, RegressedCase, explain_regression
-from runner.contract.diagnosis import AlteredDefinition, Difference, DifferencePart, FaultCause
+from runner.contract.diagnosis import AlteredDefinition, ChangedPlace, Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
-from runner.contract.explanation_text import describe_explanation
+from runner.contract.explanation_text import describe_change, describe_explanation
 from runner.errors import FaultwatchError
 from tests.runner.commands import faultwatch, git
 
@@ -203,6 +203,27 @@ def test_a_change_that_acts_indirectly_is_said_to_do_so() -> None:
     assert text.startswith(
         "f at a.c:7 touches more: +5 faults. The cause was not found: no changed line faults notably more itself or "
     )
+
+
+@pytest.mark.parametrize(("faults", "is_first"), [(60, True), (20, False), (-60, False)])
+def test_a_changed_line_with_most_of_the_difference_comes_before_what_else_the_change_did(
+    faults: int, *, is_first: bool
+) -> None:
+    part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=100, place="f at a.c:7", sentence="touches more")
+    place = ChangedPlace(place="g at b.c:8", source_file="b.c", source_line=8, faults=faults)
+    difference = Difference(
+        before=0, after=100, parts=(part,), changed_place=place, resized_types="Each node takes 8 bytes more."
+    )
+    sentences = describe_change(difference, str)
+    assert sentences[is_first] == "Each node takes 8 bytes more."
+    assert "g at b.c:8" in sentences[not is_first]
+
+
+def test_of_two_faults_a_changed_line_with_one_comes_last() -> None:
+    part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=2, place="f at a.c:7", sentence="touches more")
+    place = ChangedPlace(place="g at b.c:8", source_file="b.c", source_line=8, faults=1)
+    difference = Difference(before=0, after=2, parts=(part,), changed_place=place, resized_types="Each node grew.")
+    assert describe_change(difference, str)[0] == "Each node grew."
 
 
 def test_what_the_change_alters_is_said_with_escaped_names() -> None:

@@ -87,7 +87,8 @@ def test_a_drift_between_commits_without_known_parents_is_found_by_their_order(a
         api.send(*reports.repeated(number, faults, faults, times=6, revision=revision, environment=environment))
     (row,) = compared(api, 1, 3)
     sentence = str(row["verdict"]["sentence"]).replace("\xa0", " ")
-    assert sentence.startswith(f"There is a drift between base and head: +50 faults at {reports.commit(2)[:10]}")
+    drift = f"+50 faults at a commit up to {reports.commit(2)[:10]}"
+    assert sentence.startswith(f"There is a drift between base and head: {drift}")
 
 
 def test_a_date_needs_no_subject_beside_a_commit_of_one_subject(api: Api) -> None:
