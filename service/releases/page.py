@@ -8,12 +8,12 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from runner.contract import get_metric
 from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
 from service.releases.rules.decomposition import choose_leading_part
 from service.releases.rules.release_text import format_markdown_table
 from service.releases.schemas import ReleaseChange, Releases
+from service.schemas.history import Direction
 from service.store.revisions import refs
 from service.store.revisions.named_commits import NamedCommit
 from service.store.revisions.refs import NamedRef
@@ -118,11 +118,15 @@ def _count_changes(releases: Releases) -> ChangeCounts:
     has_several_hosts = len({row.host for row in releases.net_changes}) > 1
     largest_changes = [
         LargeChange(
-            _is_worse(row), _describe_change(row), row.case, row.series_id, row.host if has_several_hosts else ""
+            row.direction is Direction.REGRESSION,
+            _describe_change(row),
+            row.case,
+            row.series_id,
+            row.host if has_several_hosts else "",
         )
         for row in releases.net_changes[:N_LARGEST]
     ]
-    n_worse = sum(map(_is_worse, releases.net_changes))
+    n_worse = sum(row.direction is Direction.REGRESSION for row in releases.net_changes)
     return ChangeCounts(
         worse=n_worse,
         better=len(releases.net_changes) - n_worse,
@@ -131,10 +135,6 @@ def _count_changes(releases: Releases) -> ChangeCounts:
         noun="series",
         largest=largest_changes,
     )
-
-
-def _is_worse(row: ReleaseChange) -> bool:
-    return (row.change > 0) != (get_metric(row.metric).better == "higher")
 
 
 def _describe_change(row: ReleaseChange) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.contract import get_metric
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction, Number, View
 
@@ -44,6 +45,14 @@ class ReleaseChange(View):
     """The part of the change that the drifts do not explain."""
     undecided: bool
     """Whether the levels differ, but most of the change rests on suspected drifts, so further runs will decide."""
+
+    @property
+    def direction(self) -> Direction | None:
+        """Whether the change is for the worse; None if there is none, or if it is undecided."""
+        if not self.change or self.undecided:
+            return None
+        is_worse = (self.change > 0) != (get_metric(self.metric).better == "higher")
+        return Direction.REGRESSION if is_worse else Direction.IMPROVEMENT
 
 
 class ReleaseSide(View):

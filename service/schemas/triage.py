@@ -497,15 +497,26 @@ class EventSummary(View):
         return {**values, **title_and_author, "certainty": certainty_of_event}
 
 
+class FixedEvent(View):
+    """An event that another one undid."""
+
+    id: str
+    headline: str
+
+
 class UnmovedHost(View):
-    """A host that measured the case of an event's leading drift before and after it, and has no drift between."""
+    """A host that measured cases of an event before and after it, and has no drift between."""
 
     host: str
+    n_series: int
+    """The number of series of the event that the host measured on both sides."""
     series_id: int
+    """The host's series in which the event is largest elsewhere."""
+    case: str
     before: Number
-    """The newest value at the commit before the candidates."""
+    """The newest value of this series at the commit before the candidates."""
     after: Number
-    """The newest value at the last candidate."""
+    """The newest value of this series at the last candidate."""
 
 
 class EventDetail(EventSummary):
@@ -517,8 +528,10 @@ class EventDetail(EventSummary):
     """The drifts. The largest change, relative to its level, comes first."""
     withdrawn: list[WithdrawnDrift]
     """Drifts that were certain, but no longer are. The largest change, relative to its level, comes first."""
+    fixed_events: list[FixedEvent]
+    """The events that the commit of this one fixed."""
     unmoved_hosts: list[UnmovedHost]
-    """Other hosts that measured both sides of the leading drift, and have no drift there."""
+    """Hosts that measured both sides of some of the drifts, and have no drift there."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, cast, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.types import Text
 
-from service.store.models import Case, Environment, Host, Revision, Subject
+from service.store.models import Case, Environment, Host, Revision, Series, Subject
 from service.store.revisions import named_commits
 from service.store.runs import compared_runs
 
@@ -47,9 +47,7 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
     hosts = select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     for name in session.scalars(hosts):
         yield Result("host", name, name, "")
-    cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
-    for case in session.scalars(cases):
-        yield Result("case", case.key, case.name, f"definition {case.definition[:_SHOWN_DIGITS]}")
+    yield from _search_cases(session, words)
     yield from _search_environments(session, words)
     named_hashes = {entry.commit for entry in commits}
     for result in _search_revisions(session, words):
@@ -77,6 +75,25 @@ def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
     )
     for commit, title, subject in rows:
         yield Result("revision", commit, title, subject)
+
+
+def _search_cases(session: Session, words: list[str]) -> Iterator[Result]:
+    """Yield the cases whose names contain every word, each with the subjects that it measures."""
+    query = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
+    cases = session.scalars(query).all()
+    subjects_by_case: dict[int, list[str]] = {}
+    subjects = (
+        select(Series.case_id, Subject.name)
+        .join(Subject, Series.subject_id == Subject.id)
+        .where(Series.case_id.in_([case.id for case in cases]))
+        .distinct()
+        .order_by(Subject.name)
+    )
+    for case_id, subject in session.execute(subjects):
+        subjects_by_case.setdefault(case_id, []).append(subject)
+    for case in cases:
+        names = "".join(f"{subject}, " for subject in subjects_by_case.get(case.id, ()))
+        yield Result("case", case.key, case.name, f"{names}definition {case.definition[:_SHOWN_DIGITS]}")
 
 
 def _search_environments(session: Session, words: list[str]) -> Iterator[Result]:

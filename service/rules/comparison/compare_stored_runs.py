@@ -30,9 +30,10 @@ from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import MetricDecision, decide_count
 from service.rules.comparison.run_pairing import Pair, Runs
 from service.rules.relative_change import compute_percent_change, is_mostly_suspected
-from service.schemas.history import Number
+from service.schemas.history import Cause, Number, SettingChange
 from service.text.cause_text import name_candidates
 from service.text.numbers import format_difference
+from service.text.setting_words import describe_setting_changes
 
 
 class SideReadings(NamedTuple):
@@ -151,10 +152,13 @@ def summarise_drift(
 ) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     # The settings are unknown if only system files differ, and their names are no longer stored.
-    settings = ", ".join(setting["name"] for setting in drift["settings"][:2]) or "a change of the configuration"
+    changes = [SettingChange.model_validate(setting) for setting in drift["settings"]]
+    settings = describe_setting_changes(changes) if changes else "a change of the configuration"
     commits = [candidate["commit"] for candidate in drift["candidates"]]
     commit_words = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
-    culprit_words = settings if drift["cause"] == "config" else commit_words
+    culprit_words = {Cause.CONFIG: settings, Cause.COMMIT_AND_CONFIG: f"{commit_words}, or {settings}"}.get(
+        drift["cause"], commit_words
+    )
     is_in_doubt = drift["evidence"]["wants_rerun"]
     description = (
         f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if is_in_doubt else ''}"

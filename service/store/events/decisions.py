@@ -50,6 +50,24 @@ def list_decisions(session: Session, event_id: str) -> list[triage.Decision]:
     return [build_view(row, origin) for row, origin in rows]
 
 
+def list_events_fixed_by(session: Session, subject_id: int, commit: str) -> list[triage.FixedEvent]:
+    """Return the events of a subject that a commit fixed, if they still count as fixed; the most important first."""
+    is_fixed_by_commit = (
+        select(DecisionRow.id)
+        .where(DecisionRow.event_id == Event.id, DecisionRow.action == triage.Action.FIX, DecisionRow.commit == commit)
+        .exists()
+    )
+    query = (
+        select(Event.id, Event.document)
+        .where(Event.subject_id == subject_id, Event.state == triage.State.FIXED, Event.merged_into.is_(None))
+        .where(is_fixed_by_commit)
+        .order_by(Event.importance.desc(), Event.id)
+    )
+    return [
+        triage.FixedEvent(id=event_id, headline=document["headline"]) for event_id, document in session.execute(query)
+    ]
+
+
 def list_page(session: Session, event_id: str, limit: int, offset: int) -> triage.DecisionList:
     """Return a page of the log of an event."""
     is_of_event = DecisionRow.event_id == event_id

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import get_metric
 from service.rules.events import lifecycle
-from service.rules.events.leading_drift import choose_leading_drift, compute_size
+from service.rules.events.leading_drift import compute_size
 from service.rules.events.silence import SilencePattern, find_end_of_silence
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
@@ -299,19 +299,16 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
     )
     returned_by_drift = dict(session.execute(query).all())
     found_drifts = event_drifts.read_drifts(session, list(returned_by_drift)) if drifts is None else drifts
+    sorted_drifts = sorted(found_drifts, key=lambda drift: (-compute_size(drift), drift.id))
     active_silences = silences.list_active_silences(session, datetime.now(UTC))
     return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
         settings=event.document["settings"],
-        drifts=[
-            _build_drift(drift, returned_by_drift[drift.id], active_silences)
-            for drift in sorted(found_drifts, key=lambda drift: (-compute_size(drift), drift.id))
-        ],
+        drifts=[_build_drift(drift, returned_by_drift[drift.id], active_silences) for drift in sorted_drifts],
         withdrawn=_list_withdrawn_drifts(session, event_id),
-        unmoved_hosts=(
-            unmoved_hosts.list_unmoved_hosts(session, choose_leading_drift(found_drifts)) if found_drifts else []
-        ),
+        fixed_events=decisions.list_events_fixed_by(session, event.subject_id, event.document["revision"]),
+        unmoved_hosts=unmoved_hosts.list_unmoved_hosts(session, sorted_drifts),
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
         allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )

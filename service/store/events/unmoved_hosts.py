@@ -1,91 +1,123 @@
-"""Finds the hosts that measured both sides of a drift, and have no drift there."""
+"""Finds the hosts that measured both sides of an event's drifts, and have no drift there."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
+from service.rules.events.unmoved_hosts import ComparedSeries, choose_unmoved_hosts
 from service.schemas.history import Drift, Number
 from service.schemas.triage import UnmovedHost
-from service.store.models import DriftRow, Host, Point, Revision, Run, Series
+from service.store.engine import bulk
+from service.store.models import Case, DriftRow, Host, Point, Revision, Run, Series
 from service.store.series.points import IS_ON_TREND
 
-_MAX_HOSTS = 20
-"""At most this many other hosts are looked at."""
+_MAX_DRIFTS = 100
+"""Only so many drifts of an event, the first ones, are looked for on other hosts."""
+
+_MAX_COMMITS_PER_QUERY = 500
 
 
 class _OtherSeries(NamedTuple):
-    """The same metric of the same case on another host."""
+    """The metric and the case of a drift on a host that has no drift of the event."""
 
     series_id: int
     host: str
+    case: str
+    subject_id: int
+    drifting_series: int
 
 
-def list_unmoved_hosts(session: Session, drift: Drift) -> list[UnmovedHost]:
-    """Return the other hosts that measured the case before and after a drift, and have no drift between the two.
+def list_unmoved_hosts(session: Session, drifts: Sequence[Drift]) -> list[UnmovedHost]:
+    """Return the hosts without a drift of an event that measured some of its cases before and after, and did not move.
 
-    Empty if the commit is the same on both sides, because then only a setting of the drift's own host differs.
+    A drift whose two sides are the same commit does not count: there, only a setting of its own host differs.
+
+    Parameters
+    ----------
+    drifts
+        The drifts of an event that are still detected, the most important first.
     """
-    if drift.series_id == 0 or drift.good == drift.bad:
+    drift_of_series = {drift.series_id: drift for drift in drifts[:_MAX_DRIFTS] if drift.good != drift.bad}
+    others = _list_other_series(session, drift_of_series.keys(), {drift.host for drift in drifts})
+    if not others:
         return []
-    hosts = []
-    for other in _list_other_series(session, drift.series_id):
-        before, after = (_find_level(session, other.series_id, commit) for commit in (drift.good, drift.bad))
-        if before is None or after is None or _has_drift_between(session, other.series_id, drift):
-            continue
-        hosts.append(UnmovedHost(host=other.host, series_id=other.series_id, before=before, after=after))
-    return hosts
+    ranges = _list_ranges_of_drifts(session, [other.series_id for other in others])
+    commits = {commit for drift in drift_of_series.values() for commit in (drift.good, drift.bad)}
+    levels = _read_levels(session, [other.series_id for other in others], commits)
+    commits |= {commit for ends in ranges.values() for end in ends for commit in end}
+    positions = _map_positions(session, others[0].subject_id, commits)
+    compared = []
+    for series_id, drift in drift_of_series.items():
+        for other in others:
+            before, after = (levels.get((other.series_id, commit)) for commit in (drift.good, drift.bad))
+            if other.drifting_series == series_id and before is not None and after is not None:
+                moved = _do_overlap(ranges.get(other.series_id, ()), (drift.good, drift.bad), positions)
+                compared.append(ComparedSeries(other.host, other.series_id, other.case, before, after, moved))
+    return choose_unmoved_hosts(compared)
 
 
-def _list_other_series(session: Session, series_id: int) -> Sequence[_OtherSeries]:
-    """Return the judged series of the same metric, case and subject on other hosts, by the name of the host."""
+def _list_other_series(session: Session, series_ids: Collection[int], hosts: Collection[str]) -> list[_OtherSeries]:
+    """Return the judged series with the metric, case and subject of some series on other hosts than the given ones."""
     own = aliased(Series)
     query = (
-        select(Series.id, Host.name)
+        select(Series.id, Host.name, Case.name, Series.subject_id, own.id)
         .join(Host, Series.host_id == Host.id)
-        .join(own, (own.case_id == Series.case_id) & (own.subject_id == Series.subject_id))
-        .where(own.id == series_id, own.metric == Series.metric, own.host_id != Series.host_id, Series.judged)
-        .order_by(Host.name)
-        .limit(_MAX_HOSTS)
+        .join(Case, Series.case_id == Case.id)
+        .join(
+            own,
+            (own.case_id == Series.case_id) & (own.subject_id == Series.subject_id) & (own.metric == Series.metric),
+        )
+        .where(bulk.is_among(session, own.id, series_ids), Host.name.not_in(hosts), Series.judged)
+        .order_by(Host.name, Series.id)
     )
     return [_OtherSeries(*row) for row in session.execute(query)]
 
 
-def _find_level(session: Session, series_id: int, commit: str) -> Number | None:
-    """Return the newest value of a series at a commit; None if it was not measured there."""
+def _read_levels(
+    session: Session, series_ids: Collection[int], commits: Collection[str]
+) -> dict[tuple[int, str], Number]:
+    """Return the newest value of some series at some commits, by the series and the commit."""
     query = (
-        select(Point.value)
-        .join(Series, Point.series_id == Series.id)
-        .join(Run, Point.run_number == Run.number)
-        .join(Revision, Run.revision_id == Revision.id)
-        .where(Series.id == series_id, Revision.subject_id == Series.subject_id, Revision.commit == commit)
-        .where(IS_ON_TREND, Point.value.is_not(None))
-        .order_by(Run.started_at.desc())
-        .limit(1)
+        select(Series.id, Revision.commit, Point.value)
+        .select_from(Revision)
+        .join(Run, Run.revision_id == Revision.id)
+        .join(Series, (Series.subject_id == Run.subject_id) & (Series.host_id == Run.host_id))
+        .join(Point, (Point.series_id == Series.id) & (Point.run_number == Run.number))
+        .where(
+            Revision.commit.in_(commits), Series.case_id == Run.case_id, bulk.is_among(session, Series.id, series_ids)
+        )
+        .where(IS_ON_TREND)
+        .order_by(Run.started_at)
     )
-    return session.scalar(query)
+    return {(series_id, commit): value for series_id, commit, value in session.execute(query) if value is not None}
 
 
-def _has_drift_between(session: Session, series_id: int, drift: Drift) -> bool:
-    """Return whether a series has a drift that one of the candidates of another drift could have caused."""
-    documents = session.scalars(select(DriftRow.document).where(DriftRow.series_id == series_id)).all()
-    ranges = [
-        (document["last_good"] or document["previous_revision"], document["first_bad"] or document["revision"])
-        for document in documents
-    ]
-    commits = {drift.good, drift.bad, *(commit for ends in ranges for commit in ends)}
-    positions = _map_positions(session, series_id, commits)
-    start, end = positions[drift.good], positions[drift.bad]
+def _list_ranges_of_drifts(session: Session, series_ids: Collection[int]) -> dict[int, list[tuple[str, str]]]:
+    """Return the last commit before and the newest candidate of each drift of some series, by series."""
+    query = select(DriftRow.series_id, DriftRow.document).where(bulk.is_among(session, DriftRow.series_id, series_ids))
+    ranges: dict[int, list[tuple[str, str]]] = {}
+    for series_id, document in session.execute(query):
+        good, bad = document["last_good"] or document["previous_revision"], document["first_bad"]
+        ranges.setdefault(series_id, []).append((good, bad or document["revision"]))
+    return ranges
+
+
+def _map_positions(session: Session, subject_id: int, commits: Collection[str]) -> dict[str, int]:
+    """Return the positions of commits in the history of a subject, of those that it has."""
+    positions: dict[str, int] = {}
+    for chunk in bulk.split_into_chunks(sorted(commits), _MAX_COMMITS_PER_QUERY):
+        query = select(Revision.commit, Revision.position).where(
+            Revision.subject_id == subject_id, Revision.commit.in_(chunk)
+        )
+        positions |= dict(session.execute(query).all())
+    return positions
+
+
+def _do_overlap(ranges: Collection[tuple[str, str]], own_range: tuple[str, str], positions: Mapping[str, int]) -> bool:
+    """Return whether a drift between some commits can have been caused by a commit of another range."""
+    start, end = (positions[commit] for commit in own_range)
     return any(positions.get(good, start) < end and positions.get(bad, end) > start for good, bad in ranges)
-
-
-def _map_positions(session: Session, series_id: int, commits: Collection[str]) -> dict[str, int]:
-    """Return the positions of commits in the history of the subject of a series, of those that it has."""
-    subject_id = select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
-    query = select(Revision.commit, Revision.position).where(
-        Revision.subject_id == subject_id, Revision.commit.in_(commits)
-    )
-    return dict(session.execute(query).all())

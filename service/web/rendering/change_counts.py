@@ -61,7 +61,8 @@ class ChangeCounts:
             return "Nothing was compared."
         if self.same == self.total:
             return f"Nothing changed in {format_count(self.total, self.noun)}."
-        parts = [f"{self.worse:,} of {format_count(self.total, self.noun)} {'is' if self.worse == 1 else 'are'} worse"]
+        verb = "is" if 1 in {self.worse, self.total} else "are"
+        parts = [f"{self.worse:,} of {format_count(self.total, self.noun)} {verb} worse"]
         parts += [f"{self.better:,} better", f"{self.same:,} the same"]
         if self.without_drift:
             parts.append(f"{self.without_drift:,} without a drift")

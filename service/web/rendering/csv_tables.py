@@ -28,7 +28,7 @@ class EventRow(NamedTuple):
 def build_event_table(rows: Iterable[EventRow]) -> Table:
     """Return one row for each event: its fields, the numbers of its leading drift, the cause and the next step."""
     of_event = ("id", "subject", "state", "cause", "direction", "headline", "price", "certainty", "revision", "title")
-    of_drift = ("case", "metric", "unit", "before", "after", "change", "percent")
+    of_drift = ("host", "case", "metric", "unit", "before", "after", "change", "percent")
     return Table.from_records(
         rows,
         *((name, attrgetter(f"event.{name}")) for name in (*of_event, "author", "committed_at")),

@@ -17,7 +17,7 @@ from runner.contract.reused_counts import ReusedCounts
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import GLIBC, JEMALLOC, OTHER_CASE, commit
-from tests.service.web.text import read
+from tests.service.web.text import page, read
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
@@ -58,6 +58,8 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
     assert "1 of 2 series is worse, 0 better, 1 the same. The largest: ▲ +37 faults (+37 %) in copy" in plain
     assert plain.index("+50 faults") > plain.index("and 2 more"), "the drifts unfold"
     assert "not measured; the levels come from" in text
+    table = page(released, "/releases/v1.0...v1.1").partition("<table")[2]
+    assert re.search(r'class="worse"><svg.*?</svg> <b>\+37', table, re.DOTALL), "its direction is seen"
     assert "| +50" in text.replace("\xa0", " ") or "Change 4" in text
     assert released.get("/releases/v1.1...v1.1.json").json["changes"] == []
     assert len(released.get("/releases/v1.0...v1.1.csv").text.splitlines()) == 4

@@ -69,6 +69,15 @@ def test_a_drift_of_the_configuration_is_described_even_if_no_setting_is_known()
     assert summary.description.endswith(" at a change of the configuration")
 
 
+def test_a_drift_names_its_settings_with_their_values_and_beside_a_commit_too() -> None:
+    kernel = [{"name": "kernel.release", "before": "6.8", "after": "6.11"}]
+    moved = made_series.drift(1, made_series.point(0, 100), made_series.point(1, 110)).model_dump(mode="json")
+    upgrade = summarise_drift(1, {**moved, "cause": "config", "settings": kernel})
+    assert upgrade.description.endswith(" at kernel 6.8 → 6.11")
+    either = summarise_drift(1, {**moved, "cause": "both", "settings": kernel})
+    assert either.description.endswith(f" at {made_series.commit(1)[:10]}, or kernel 6.8 → 6.11")
+
+
 @pytest.mark.parametrize(("base", "head", "side"), [((), (110,) * 3, "Base"), ((100,) * 3, (), "Head")])
 def test_a_drift_decides_nothing_about_a_side_without_a_value(
     base: tuple[float, ...], head: tuple[float, ...], side: str

@@ -247,7 +247,7 @@ def test_unchanged_commits_are_not_undecided_where_their_history_has_no_drift(tm
         client = app.test_client()
         Api(client).send(*(reports.report(number, level) for number, level in enumerate(levels, start=1)))
         html = page(client, f"/compare?base={reports.commit(7)}&head={reports.commit(8)}&show=all")
-        assert "0 of 1 case are worse, 0 better, 0 the same, 1 without a drift." in html
+        assert "0 of 1 case is worse, 0 better, 0 the same, 1 without a drift." in html
         assert ">no drift</span>" in html
         assert "undecided" not in html
 

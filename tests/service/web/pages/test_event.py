@@ -137,7 +137,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     assert (answer.status_code, answer.location) == (303, f"/events/{event_id}")
     text = read(client, f"/events/{event_id}")
     assert "Expected Ada" in text
-    assert "The event is expected. It is no longer among the open events." in text
+    assert "The event is expected. It is no longer among the open events. Back to the inbox" in text
     assert "Memory <b>first</b>" in text
     assert "Reopen the last decision no longer applies" in text
     assert STANDS not in read(client, "/events")
@@ -295,3 +295,19 @@ def test_the_page_of_an_error_is_titled_in_plain_words(client: FlaskClient, path
     text = client.get(path, headers={"Accept": "text/html"}).text
     assert f"<h1>{title}</h1>" in text
     assert "Go to the inbox" in text
+
+
+def test_a_fix_names_the_event_that_it_undid(tmp_path: Path) -> None:
+    """The list asks to accept its level; the page says that this is the former one."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 150, 150, 100))
+        undone, fix = sorted(
+            client.get("/events.json?state=all").json["items"], key=lambda entry: entry["direction"], reverse=True
+        )
+        detail = client.get(f"/api/v1/events/{fix['id']}").json
+        text = read(client, f"/events/{fix['id']}")
+        assert "It fixed" not in read(client, f"/events/{undone['id']}")
+    assert (undone["direction"], undone["state"]) == ("regression", "fixed")
+    assert detail["fixed_events"] == [{"id": undone["id"], "headline": undone["headline"]}]
+    assert f"It fixed {undone['headline']}" in text

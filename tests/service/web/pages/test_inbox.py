@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -414,3 +415,19 @@ def test_the_judged_series_have_a_page_of_their_own(client: FlaskClient) -> None
     assert "Minor faults 4 drifts 5,240 faults" in text
     assert "Major faults 0 faults" in text
     assert page(client, "/series").count('class="spark"') == 2
+
+
+def test_a_list_calls_the_service_by_the_same_words_as_the_page_of_an_event(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 150, 150, 100))
+        text = read(client, "/events?state=fixed&since=all")
+    assert "the service: Undone: 150 → 100 faults." in text
+
+
+def test_the_file_of_a_list_is_beside_its_number_and_has_its_filters(client: FlaskClient) -> None:
+    """A list of a hundred events has its foot far below."""
+    head = page(client, "/events?cause=config").partition("</h1>")[2].partition("</p>")[0]
+    (address,) = re.findall(r'href="([^"]*)" type="text/csv"', head)
+    rows = client.get(html.unescape(address)).text.splitlines()[1:]
+    assert len(rows) == 1

@@ -86,6 +86,12 @@ def test_one_box_finds_it(client: FlaskClient, text: str, kind: str, title: str)
     assert client.get(hit["url"]).status_code == 200
 
 
+def test_a_case_that_is_found_names_its_subject(client: FlaskClient) -> None:
+    """Two subjects can have cases of the same name."""
+    (hit,) = client.get("/search.json?q=copy_service").json
+    assert hit["detail"] == f"copyd, definition {history.CASE.definition[:8]}"
+
+
 def test_an_address_of_nothing_says_where_to_look(client: FlaskClient) -> None:
     assert "The search box finds" in client.get("/nosuch", headers={"Accept": "text/html"}).text
     assert "There is no such drift." in read(client, "/drifts/0000000000000000", 404)

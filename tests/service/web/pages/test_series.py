@@ -24,7 +24,7 @@ def test_a_series_shows_its_definition_drifts_and_why(client: FlaskClient) -> No
     assert "Minor faults of copy_service[mib=8,operations=25]" in text
     assert "Page faults that the kernel resolved" in text
     assert "Hand memory back after each operation" in text
-    assert "Rule exact ; 4 runs before, 3 after; within a level, all samples are the same." in text
+    assert "Rule exact ; levels of 4 and 3 runs; within a level, all samples are the same." in text
 
 
 def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskClient) -> None:

@@ -10,6 +10,7 @@ from service.web.rendering.change_counts import ChangeCounts
     [
         (ChangeCounts(34, 12, 54), "34 of 100 cases are worse, 12 better, 54 the same."),
         (ChangeCounts(1, 0, 0), "1 of 1 case is worse, 0 better, 0 the same."),
+        (ChangeCounts(0, 1, 0), "0 of 1 case is worse, 1 better, 0 the same."),
         (ChangeCounts(0, 0, 3), "Nothing changed in 3 cases."),
         (ChangeCounts(0, 0, 0), "Nothing was compared."),
         (ChangeCounts(0, 0, 1, 1, noun="series"), "0 of 2 series are worse, 0 better, 1 the same, 1 undecided."),

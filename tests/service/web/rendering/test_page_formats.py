@@ -46,6 +46,7 @@ def test_the_formats_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
     text = read(client, "/?since=all")
     for row in rows(client, "/overview.csv?since=all"):
         assert row["next_step"] in text
+        assert row["host"] == "lab-1"
         assert row["caused_by"] in text
         assert replace_no_break_spaces(format_percent(float(row["percent"]))) in text
         assert float(row["change"]) == float(row["after"]) - float(row["before"])
