@@ -170,6 +170,8 @@ _REPEATED_TRIALS = 2
 _MIN_RANGE_RATIO, _MIN_RANGE_RATIO_OF_ONE_TRIAL = 2, 10
 """Variables that do not make a count exact are worth setting if they make its range this many times narrower: in
 repeated trials, and in a single one, whose few executions may agree by chance."""
+_MIN_MIDDLE_RATIO = 4
+"""The same for the range of the middle half of repeated trials, if the whole range is no wider either."""
 _SAME_OUTPUT = "the output is the same as without the file"
 """What is known of a program that prints the same with a file as its standard input."""
 _HELP_OPTIONS = ("--help", "-h", "-help")
@@ -1274,18 +1276,29 @@ def _split_at_file(run: RunProposal) -> tuple[str, str]:
 
 
 def _is_clearly_narrower(counts: Sequence[int], wider_counts: Sequence[int]) -> bool:
-    """Return whether the range of counts is much narrower than the range of the middle half of other counts.
+    """Return whether the range of counts is much narrower than that of other counts.
 
     Each range is a share of its counts, as a change is: without its collector, a program takes many more faults. A few
-    outliers, which occur on one side by chance, widen the range but not that of the middle half.
+    outliers, which occur on one side by chance, widen a range but not that of the middle half.
     """
-    ordered_counts = sorted(wider_counts)
-    n_outer = len(ordered_counts) // 4
-    middle_range = ordered_counts[-1 - n_outer] - ordered_counts[n_outer]
+    share, middle_share = _measure_range(counts), _measure_middle_range(counts)
+    wider_share, wider_middle_share = _measure_range(wider_counts), _measure_middle_range(wider_counts)
     is_repeated = min(len(counts), len(wider_counts)) > _RUNS_PER_TRIAL
+    has_narrower_middle = is_repeated and middle_share * _MIN_MIDDLE_RATIO < wider_middle_share and share <= wider_share
     ratio = _MIN_RANGE_RATIO if is_repeated else _MIN_RANGE_RATIO_OF_ONE_TRIAL
-    share, middle_share = max(max(counts) - min(counts), 1) / min(counts), middle_range / min(wider_counts)
-    return share * ratio <= middle_share
+    return has_narrower_middle or share * ratio <= wider_middle_share
+
+
+def _measure_range(counts: Sequence[int]) -> float:
+    """Return the range of counts, at least one fault, as a share of the smallest."""
+    return max(max(counts) - min(counts), 1) / min(counts)
+
+
+def _measure_middle_range(counts: Sequence[int]) -> float:
+    """Return the range of the middle half of counts as a share of the smallest count."""
+    ordered_counts = sorted(counts)
+    n_outer = len(ordered_counts) // 4
+    return (ordered_counts[-1 - n_outer] - ordered_counts[n_outer]) / min(counts)
 
 
 def hide_build_path(text: str) -> str:

@@ -112,6 +112,8 @@ def test_the_count_of_a_go_program_with_random_keys_is_taken_with_a_fixed_seed(m
         ((1730, 1750, 1807, 1660, 2701, 2500, 2640, 1900, 2200), (4307, 4329, 4310) * 3, True),
         # A wider range of a much larger count is narrower.
         ((6916, 7400, 8056, 7000, 7800, 7100, 7900, 7200, 7700), (24463, 24500, 25100) * 3, True),
+        # So is one whose middle half is narrower, though both have outliers.
+        ((6900, 7000, 7916, 6980, 7100, 6950, 7150, 5489, 7300), (25146, 25346, 25200, 25300, 25341, 24600) * 2, True),
         # The first three with them agree by chance.
         ((13399, 13500, 13682, 13400, 13402, 13650, 13401, 13405, 13400), (13401, 13428, 13410, 13648, 13600), False),
         # A single outlier without them is chance, too.
