@@ -162,20 +162,29 @@ def _propose_member_benchmarks(sources: Sources) -> list[BuildProposal]:
 def _propose_example_packages(sources: Sources) -> list[BuildProposal]:
     """Return the build of a few examples that are packages of their own: those that need the fewest other packages.
 
-    They use the project by its path, and are no part of its package, so that its own build leaves them out.
+    They use the project by its path, and are no part of its package, so that its own build leaves them out. Each is
+    started in its folder, where it finds its data.
     """
     dependencies: dict[str, set[str]] = {}
+    names: dict[str, str] = {}
     for file in filter(_EXAMPLE_PACKAGE.fullmatch, filter(is_plain_path, sources.files)):
-        table = _read_manifest(sources, file).get("dependencies")
-        if isinstance(table, dict) and sources.has(f"{PurePosixPath(file).parent}/src/main.rs"):
-            dependencies[file] = set(table)
-    files = [file for file, names in dependencies.items() if names.isdisjoint(_SERVER_FRAMEWORKS)]
-    files.sort(key=lambda file: (len(dependencies[file]), file))
+        folder = str(PurePosixPath(file).parent)
+        manifest = _read_manifest(sources, file)
+        table, package = manifest.get("dependencies"), manifest.get("package")
+        name = package.get("name") if isinstance(package, dict) else None
+        is_usable = isinstance(name, str) and bool(_NAME.fullmatch(name)) and sources.has(f"{folder}/src/main.rs")
+        if is_usable and isinstance(table, dict) and _SERVER_FRAMEWORKS.isdisjoint(table):
+            dependencies[folder], names[folder] = set(table), str(name)
+    folders = sorted(dependencies, key=lambda folder: (len(dependencies[folder]), folder))[:_MAX_EXAMPLE_PACKAGES]
     steps = [
-        f"cargo build --release --manifest-path {file} --target-dir target/examples"
-        for file in files[:_MAX_EXAMPLE_PACKAGES]
+        f"cargo build --release --manifest-path {folder}/{_FILE} --target-dir target/examples" for folder in folders
     ]
-    return [BuildProposal("Cargo", build_shell_command(*steps), ("cargo",), CARGO_HOME)] if steps else []
+    programs = {folder: f"target/examples/release/{names[folder]}" for folder in folders}
+    runs = tuple(
+        RunProposal(build_command_in_folder(folder, program), may_do_nothing=True, program=program)
+        for folder, program in programs.items()
+    )
+    return [BuildProposal("Cargo", build_shell_command(*steps), ("cargo",), CARGO_HOME, runs)] if steps else []
 
 
 def _propose_member_tests(sources: Sources, lock_option: str) -> list[BuildProposal]:

@@ -645,13 +645,15 @@ def test_python_packages_are_built_offline_first() -> None:
 
 
 def test_the_examples_of_a_library_that_are_packages_of_their_own_are_built() -> None:
-    package = '[package]\nname = "e"\n[dependencies]\nlib = {{ path = "../.." }}\n{}'
+    package = '[package]\nname = "e-{}"\n[dependencies]\nlib = {{ path = "../.." }}\n{}'
     files = {"Cargo.toml": '[package]\nname = "lib"\n', "src/lib.rs": ""}
     for name, dependencies in {"words": 'fst = "1"', "plain": "", "site": 'axum = "0.8"'}.items():
-        files |= {f"examples/{name}/Cargo.toml": package.format(dependencies), f"examples/{name}/src/main.rs": ""}
+        files |= {f"examples/{name}/Cargo.toml": package.format(name, dependencies), f"examples/{name}/src/main.rs": ""}
     first, *others = cargo.propose(listing(files))
     start = "cargo build --release --manifest-path examples/{}/Cargo.toml --target-dir target/examples"
     assert first.command == f"sh -c '{start.format('plain')} && {start.format('words')}'"
+    assert first.runs[0].command == "sh -c 'cd examples/plain && exec ../../target/examples/release/e-plain'"
+    assert first.runs[0].program == "target/examples/release/e-plain"
     assert not any("--examples" in other.command for other in others), "the package itself has none"
     first, *_ = cargo.propose(listing(files | {"examples/one.rs": ""}))
     assert first.command == "cargo build --release --examples"
