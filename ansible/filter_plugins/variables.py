@@ -1,7 +1,7 @@
-"""What is wrong with the variables of a host, by the argument specifications of all roles at once.
+"""Finds the invalid variables of a host, by the argument specifications of all roles at once.
 
-A role looks at its own variables only when its turn comes, after others changed something; and a misspelt one would be
-passed over without a word.
+A role checks its own variables only when it begins, after other roles have changed something, and ignores a misspelt
+one.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ Options = dict[str, dict[str, Any]]
 
 
 def read_specifications(roles: Path) -> dict[str, Options]:
-    """Return role → variable → what its argument specification says of it."""
-    found = {}
+    """Return the options of the argument specification of each variable, by role and variable."""
+    options_by_role = {}
     for file in sorted(roles.glob("*/meta/argument_specs.yml")):
         specs = yaml.safe_load(file.read_text(encoding="utf-8"))["argument_specs"]
-        found[file.parents[1].name] = specs["main"].get("options", {})
-    return found
+        options_by_role[file.parents[1].name] = specs["main"].get("options", {})
+    return options_by_role
 
 
 def find_wrong_variables(variables: Mapping[str, Any], roles: str) -> list[str]:
-    """Return what is wrong with the variables of a host, a line each; empty if nothing is.
+    """Return the mistakes in the variables of a host, a line for each; empty if there are none.
 
     Variables that are not set have the roles' defaults, so none of them is required.
 
@@ -33,19 +33,20 @@ def find_wrong_variables(variables: Mapping[str, Any], roles: str) -> list[str]:
     roles
         The folder of the roles.
     """
-    known = read_specifications(Path(roles))
-    wrong = []
-    for options in known.values():
+    options_by_role = read_specifications(Path(roles))
+    mistakes = []
+    for options in options_by_role.values():
         optional = {name: {key: options[name][key] for key in options[name] if key != "required"} for name in options}
-        given = {name: variables[name] for name in optional if name in variables}
-        wrong += ArgumentSpecValidator(optional).validate(given).error_messages
-    every = {name for options in known.values() for name in options}
-    strange = (name for name in variables if name.startswith(tuple(f"{role}_" for role in known)) and name not in every)
-    return wrong + [f"no role has a variable {name}" for name in sorted(strange)]
+        set_variables = {name: variables[name] for name in optional if name in variables}
+        mistakes += ArgumentSpecValidator(optional).validate(set_variables).error_messages
+    known_names = {name for options in options_by_role.values() for name in options}
+    prefixes = tuple(f"{role}_" for role in options_by_role)
+    unknown_names = (name for name in variables if name.startswith(prefixes) and name not in known_names)
+    return mistakes + [f"no role has a variable {name}" for name in sorted(unknown_names)]
 
 
 class FilterModule:
-    """What Ansible looks for."""
+    """The class by which Ansible finds the filters of this file."""
 
     def filters(self) -> dict[str, object]:
         """Return the filters by name."""

@@ -1,4 +1,4 @@
-"""What verify.yml finds wrong on hosts, as rows and as a table for people."""
+"""The findings of verify.yml on hosts: as rows, and as a table for people."""
 
 import base64
 import json
@@ -13,52 +13,52 @@ def collect_runner_findings(  # noqa: PLR0917 - a filter gets its arguments by p
     host: str,
     doctor: Mapping[str, Any],
     declared: Mapping[str, Any],
-    held: Mapping[str, Any],
+    actual: Mapping[str, Any],
     spool: Mapping[str, Any],
     admitted: Mapping[str, Any],
 ) -> list[Finding]:
-    """Return what does not hold on a runner.
+    """Return what is wrong on a runner.
 
     Parameters
     ----------
     host
         Its name.
-    doctor, held, spool
+    doctor, actual, spool
         Results of the commands ``faultwatch doctor``, ``env`` and ``spool``, with ``--json``.
     declared
         The file of declared settings, as the module ``slurp`` reads it.
     admitted
         Result of a command that prints the HTTP status with which the service answers the host.
     """
-    found = [check for check in json.loads(doctor["stdout"])["checks"] if check["status"] in {"problem", "warning"}]
-    found += find_setting_mismatches(
-        json.loads(base64.b64decode(declared["content"]))["settings"], json.loads(held["stdout"])["settings"]
+    findings = [check for check in json.loads(doctor["stdout"])["checks"] if check["status"] in {"problem", "warning"}]
+    findings += find_setting_mismatches(
+        json.loads(base64.b64decode(declared["content"]))["settings"], json.loads(actual["stdout"])["settings"]
     )
-    kept = json.loads(spool["stdout"])
-    if kept["waiting"] or kept["refused"]:
-        told = f"{len(kept['waiting'])} reports are waiting and {len(kept['refused'])} were refused"
-        found.append({"name": "spool", "status": "problem", "finding": told, "remedy": "faultwatch spool"})
+    spooled = json.loads(spool["stdout"])
+    if spooled["waiting"] or spooled["refused"]:
+        description = f"{len(spooled['waiting'])} reports are waiting and {len(spooled['refused'])} were refused"
+        findings.append({"name": "spool", "status": "problem", "finding": description, "remedy": "faultwatch spool"})
     if admitted["stdout"] != "200":
-        told = f"the service answers this host with {admitted['stdout']} {admitted['stderr']}".strip()
+        description = f"the service answers this host with {admitted['stdout']} {admitted['stderr']}".strip()
         remedy = "check that the host reaches the service, and that its token is valid"
-        found.append({"name": "service", "status": "problem", "finding": told, "remedy": remedy})
-    return [{"host": host, **finding} for finding in found]
+        findings.append({"name": "service", "status": "problem", "finding": description, "remedy": remedy})
+    return [{"host": host, **finding} for finding in findings]
 
 
-def find_setting_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> Iterator[Finding]:
+def find_setting_mismatches(declared: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a row for each declared setting that has another value, by name."""
     for name, value in sorted(declared.items()):
-        if held.get(name) != value:
+        if actual.get(name) != value:
             yield {
                 "name": f"setting {name}",
                 "status": "mismatch",
-                "finding": f"declared as {value!r}, but is {held.get(name, 'not set')!r}",
+                "finding": f"declared as {value!r}, but is {actual.get(name, 'not set')!r}",
                 "remedy": "run ansible-playbook tune.yml",
             }
 
 
 def format_findings(findings: Sequence[Mapping[str, str]]) -> str:
-    """Return rows as lines of columns; what is to be done stands last, as it is the longest."""
+    """Return rows as lines of columns; the remedy is the last one, because it is the longest."""
     rows = [COLUMNS, *(tuple(finding[column] for column in COLUMNS) for finding in findings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
     return "\n".join(
@@ -67,7 +67,7 @@ def format_findings(findings: Sequence[Mapping[str, str]]) -> str:
 
 
 class FilterModule:
-    """What Ansible looks for."""
+    """The class by which Ansible finds the filters of this file."""
 
     def filters(self) -> dict[str, object]:
         """Return the filters by name."""

@@ -9,7 +9,7 @@ from runner.adoption.caveats import adds_little
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 from runner.adoption.tried_command import TriedCommand
 
-_MAX_PROGRAMS = 12
+MAX_PROGRAMS = 12
 """The largest number of programs that are tried."""
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
@@ -46,8 +46,9 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
     """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
-    start. Among equals, a count that repeats or nearly does comes first, then a command that executes more of the
-    project's code, then the benchmark with the most faults: an interpreter maps nothing of the project.
+    start. Among equals, a command that touches memory comes first, even a slow one, then a count that repeats or nearly
+    does, then a command that executes more of the project's code, then the benchmark with the most faults: an
+    interpreter maps nothing of the project.
     """
     programs: dict[str, list[TriedCommand]] = {}
     for candidate in tried_commands:
@@ -60,6 +61,7 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
         best_of_programs,
         key=lambda candidate: (
             _rank(candidate),
+            candidate.touches_little_memory,
             *_rank_steadiness(candidate),
             candidate.run.is_test and candidate.is_nearly_start,
             -candidate.own_faults,
@@ -74,7 +76,15 @@ def choose_best_command(tried_commands: Sequence[TriedCommand]) -> TriedCommand 
             for candidate in best_of_programs
             if is_of_same_kind(candidate) and candidate.did_work is best_command.did_work
         ]
-        return min(alike_commands, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
+        return min(
+            alike_commands,
+            key=lambda other: (
+                _rank(other),
+                other.touches_little_memory,
+                *_rank_steadiness(other),
+                -min(other.faults),
+            ),
+        )
     return best_command
 
 
@@ -357,7 +367,7 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
         best_command = _choose_best_of_program(working_commands)
         if best_command.did_work:
             best_of_programs.append(best_command)
-    if len(programs) > _MAX_PROGRAMS or any(is_given_work(best_command) for best_command in best_of_programs):
+    if len(programs) > MAX_PROGRAMS or any(is_given_work(best_command) for best_command in best_of_programs):
         return True
     if total_seconds > MAX_SECONDS or slow_programs >= _MAX_SLOW_PROGRAMS:
         return bool(best_of_programs)
@@ -370,11 +380,11 @@ def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
     More are tried if all of them take no more than a start, or if the best are similar tests or examples.
     """
     if all(best.takes_only_start for best in best_of_programs):
-        return _MAX_PROGRAMS
+        return MAX_PROGRAMS
     best_rank = min(map(_rank, best_of_programs), default=0)
     leading_commands = [best for best in best_of_programs if _rank(best) == best_rank]
     if leading_commands and all(map(_is_test_program, leading_commands)):
-        return _MAX_PROGRAMS
+        return MAX_PROGRAMS
     if leading_commands and all(map(_is_example, best_of_programs)):
         return _MAX_EXAMPLES + 1  # after the last example, one program of another kind is tried
     return _MAX_WEAK_PROGRAMS

@@ -25,6 +25,7 @@ from runner.adoption.built_programs import (
     propose_documented_command,
 )
 from runner.adoption.command_choice import (
+    MAX_PROGRAMS,
     MAX_SECONDS,
     SLOW_SECONDS,
     has_tried_enough,
@@ -279,7 +280,8 @@ class FirstMeasurement:
         another one next to it.
         """
         programs: dict[str, list[TriedCommand]] = {}
-        for run in self._add_further_runs(proposal, runs, programs, tree):
+        sorted_runs = self._put_heaviest_tests_first(proposal, list(runs), tree)
+        for run in self._add_further_runs(proposal, sorted_runs, programs, tree):
             program = get_program(run)
             earlier_results = programs.get(program, [])
             if is_needless_command(run, earlier_results):
@@ -318,6 +320,30 @@ class FirstMeasurement:
                 reads_file = tried_command.faults and not ignores_file(tried_command, earlier_results)
                 if tried_command.run.is_server or reads_file or works_long:
                     break
+
+    def _put_heaviest_tests_first(
+        self, proposal: BuildProposal, runs: Sequence[RunProposal], tree: Path
+    ) -> list[RunProposal]:
+        """Return commands with the test programs that take the most faults before the others, if there are many.
+
+        Only the first few of a project's many tests are tried, and a later one may do more. Each is executed only once,
+        as far as time allows.
+        """
+        tests = {get_program(run): run for run in reversed(runs) if run.is_test and not (run.file or run.reads_text)}
+        if len(tests) <= MAX_PROGRAMS:
+            return list(runs)
+        ends_at = time.monotonic() + _MAX_SEARCH_SECONDS
+        faults_by_program = {
+            program: (self._count_faults_roughly(proposal, run, tree) or 0) if time.monotonic() < ends_at else 0
+            for program, run in reversed(tests.items())
+        }
+        first_test = next(index for index, run in enumerate(runs) if get_program(run) in tests)
+        # The sort is stable, so the commands of a program, and tests that are alike, keep their order.
+        test_runs = sorted(
+            (run for run in runs if get_program(run) in tests), key=lambda run: -faults_by_program[get_program(run)]
+        )
+        other_runs = [run for run in runs if get_program(run) not in tests]
+        return [*other_runs[:first_test], *test_runs, *other_runs[first_test:]]
 
     def _takes_file_for_text(
         self, proposal: BuildProposal, tried_command: TriedCommand, earlier_results: Sequence[TriedCommand], tree: Path
@@ -1209,14 +1235,16 @@ def _split_at_file(run: RunProposal) -> tuple[str, str]:
 def _is_clearly_narrower(counts: Sequence[int], wider_counts: Sequence[int]) -> bool:
     """Return whether the range of counts is much narrower than the range of the middle half of other counts.
 
-    A few outliers, which occur on one side by chance, widen the range but not that of the middle half.
+    Each range is a share of its counts, as a change is: without its collector, a program takes many more faults. A few
+    outliers, which occur on one side by chance, widen the range but not that of the middle half.
     """
     ordered_counts = sorted(wider_counts)
     n_outer = len(ordered_counts) // 4
     middle_range = ordered_counts[-1 - n_outer] - ordered_counts[n_outer]
     is_repeated = min(len(counts), len(wider_counts)) > _RUNS_PER_TRIAL
     ratio = _MIN_RANGE_RATIO if is_repeated else _MIN_RANGE_RATIO_OF_ONE_TRIAL
-    return max(max(counts) - min(counts), 1) * ratio <= middle_range
+    share, middle_share = max(max(counts) - min(counts), 1) / min(counts), middle_range / min(wider_counts)
+    return share * ratio <= middle_share
 
 
 def hide_build_path(text: str) -> str:

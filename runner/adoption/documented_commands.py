@@ -117,13 +117,21 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
                 command = _parse_command(filled_text, writer, folder, finder)
                 if command and command.file not in programs and not _is_build_step(document, command):
                     found[program][command] = None
-    return {
-        program: sorted(commands, key=lambda command: (command.is_substitute, command.reads_changed_file))[
-            :_MAX_COMMANDS
-        ]
-        for program, commands in found.items()
-        if commands
-    }
+    return {program: _select_commands(list(commands)) for program, commands in found.items() if commands}
+
+
+def _select_commands(commands: Sequence[DocumentedCommand]) -> list[DocumentedCommand]:
+    """Return the first few commands with files that stay the same; the last may be the first one with a benchmark."""
+    ordered = sorted(commands, key=lambda command: (command.is_substitute, command.reads_changed_file))
+    selected, rest = ordered[:_MAX_COMMANDS], ordered[_MAX_COMMANDS:]
+    has_benchmark = any(map(_reads_benchmark, selected))
+    benchmark = None if has_benchmark else next(filter(_reads_benchmark, rest), None)
+    return [*selected[:-1], benchmark] if benchmark else selected
+
+
+def _reads_benchmark(command: DocumentedCommand) -> bool:
+    """Return whether the file of a command is a benchmark, which does more work than a test."""
+    return "bench" in PurePosixPath(command.file).name.lower()
 
 
 def _is_build_step(document: str, command: DocumentedCommand) -> bool:

@@ -13,6 +13,10 @@ _MAX_TIMEOUTS = 3
 """After this many commands of a program that did not end in time, and none that did, no other is tried."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
+_MAX_TINY_INPUTS = 8
+"""The same for inputs with which the program hardly does more than start."""
+_MAX_IGNORED_FILES = 2
+"""After so many files that a test has ignored, it gets no other."""
 _MAX_SLOW_INPUTS = 2
 """How many of them may be slow: one slow input says nothing about the others."""
 _MAX_SLOW_SECONDS = 20.0
@@ -24,7 +28,8 @@ def is_needless_command(run: RunProposal, earlier_results: Sequence[TriedCommand
     # A known server is tried only with its load.
     if any(result.run.is_server for result in earlier_results):
         return True
-    if fails_slowly(run, earlier_results) or lacks_code(earlier_results):
+    ignores_files = bool(run.file) and _ignores_files(earlier_results)
+    if fails_slowly(run, earlier_results) or lacks_code(earlier_results) or ignores_files:
         return True
     # One command without a file that works is enough, unless it may only start and a document shows the sizes of work.
     arguments = run.command.split()[1:]
@@ -57,6 +62,16 @@ def _has_own_work(bare_result: TriedCommand, run: RunProposal) -> bool:
         return False
     is_made_to_work = bare_result.run.is_promising or bare_result.run.is_test
     return is_made_to_work or (bool(run.stand_in_file) and not bare_result.has_no_work)
+
+
+def _ignores_files(earlier_results: Sequence[TriedCommand]) -> bool:
+    """Return whether a test works without a file, and has ignored a few files, also as its standard input."""
+    is_test = any(result.run.is_test and result.faults for result in earlier_results)
+    results_with_files = [result for result in earlier_results if result.run.file]
+    results_with_arguments = [result for result in results_with_files if not is_redirected(result.run)]
+    reads_any = any(result.faults and not ignores_file(result, earlier_results) for result in results_with_files)
+    ignores_all = all(result.faults for result in results_with_arguments) and not reads_any
+    return is_test and ignores_all and len(results_with_arguments) >= _MAX_IGNORED_FILES
 
 
 def fails_slowly(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
@@ -107,5 +122,7 @@ def has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand])
     quick_seconds = [duration for duration in seconds if duration <= SLOW_SECONDS]
     n_slow, slow_seconds = len(seconds) - len(quick_seconds), sum(seconds) - sum(quick_seconds)
     is_slow = n_slow >= _MAX_SLOW_INPUTS and (bool(quick_seconds) or slow_seconds >= _MAX_SLOW_SECONDS)
-    is_enough = len(seconds) >= _MAX_INPUTS or sum(quick_seconds) > MAX_SECONDS or is_slow
+    is_tiny = all(result.is_nearly_start for result in results_with_input)
+    max_inputs = _MAX_TINY_INPUTS if is_tiny else _MAX_INPUTS
+    is_enough = len(seconds) >= max_inputs or sum(quick_seconds) > MAX_SECONDS or is_slow
     return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.attach.live_figures import Figures, compute_interval, list_stable_threads
+from runner.attach.live_figures import Figures, compute_interval
 from runner.attach.live_program import read_guards
 from runner.attach.live_recorder import LiveRecorder
 from runner.attach.recording_budget import (
@@ -25,6 +25,7 @@ from runner.attach.recording_budget import (
     plan_recording,
     shorten_sampling,
 )
+from runner.attach.stable_threads import list_stable_threads
 from runner.perf.attached_perf import AttachError
 from runner.perf.perf_binary import has_record_option
 from runner.profile.perf_record_options import CallGraph, build_live_calls_options, build_live_faults_options

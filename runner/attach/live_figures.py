@@ -6,7 +6,6 @@ This needs no permission, except for the waits: of a process that this user may 
 
 import os
 import re
-import time
 from collections.abc import Sequence
 from itertools import islice
 
@@ -15,14 +14,10 @@ from msgspec.structs import replace
 
 from runner.system.tree import Tree
 
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_START_FIELD = 19
-"""The index of the start time among the fields of ``stat`` after the name."""
 _FIGURE_FIELDS = 21
 """How many fields of ``stat`` after the name and the state are read. The resident pages are the last of them."""
-_STABLE_SECONDS = 2.0
-"""The age in seconds at which a thread is considered permanent."""
 _MAX_THREADS = 256
 """The largest number of threads that are sampled."""
 _MAX_SYMBOL_BYTES = 200
@@ -156,8 +151,8 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
     return Figures(
         minor=minor,
         major=major,
-        user=user / _TICKS_PER_SECOND,
-        system=system / _TICKS_PER_SECOND,
+        user=user / TICKS_PER_SECOND,
+        system=system / TICKS_PER_SECOND,
         switches=switches,
         resident=resident * _PAGE_BYTES,
         threads=threads,
@@ -182,25 +177,6 @@ def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
 def list_threads(tree: Tree, pid: int) -> list[str]:
     """Return the ids of the threads of a process, as text."""
     return tree.list_folder(f"proc/{pid}/task")
-
-
-def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
-    """Return the threads that are old enough to probably still exist when perf has attached to them.
-
-    A young thread may serve a connection, and end soon. Later threads are recorded too, together with the thread that
-    starts them. If all threads are young, all are returned.
-    """
-    now_ticks = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
-    start_ticks: dict[int, int] = {}
-    for pid in pids:
-        for name in list_threads(tree, pid):
-            fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
-            if len(fields) > _START_FIELD and fields[0] not in "ZX":  # neither a zombie nor dead
-                start_ticks[int(name)] = int(fields[_START_FIELD])
-    stable_threads = [
-        thread for thread, ticks in start_ticks.items() if now_ticks - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND
-    ]
-    return stable_threads or list(start_ticks)
 
 
 def _count_switches(tree: Tree, pid: int, n_threads: int) -> int:

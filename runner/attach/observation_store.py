@@ -107,7 +107,7 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
     try:
         return StoredObservation.model_validate_json(read_regular(file, _MAX_BYTES))
     except OSError as error:
-        raise FaultwatchError(f"{file} cannot be read: {error.strerror}") from None
+        raise FaultwatchError(f"{file} cannot be read: {error.strerror}", "make it readable by this user") from None
     except ValueError:
         raise FaultwatchError(
             f"{file} is not an observation that this version can read", "observe the process again"

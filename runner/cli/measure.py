@@ -213,7 +213,10 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The table of the case shows the failure.
     suite = build_suite(measured_reports[0])
     if suite is None:
-        raise FaultwatchError("a pyperf file cannot contain this run: no metric has a value above zero in every sample")
+        raise FaultwatchError(
+            "a pyperf file cannot contain this run: no metric has a value above zero in every sample",
+            "leave out --suite; --json and --output contain every value",
+        )
     try:
         suite.dump(str(file), replace=True)
     except OSError as error:

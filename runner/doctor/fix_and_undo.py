@@ -125,7 +125,9 @@ def undo_fixes(host: HostProbe) -> FixReport:
     except FileNotFoundError:
         raise FaultwatchError(f"nothing to undo: {get_undo_file(host)} does not exist") from None
     except (OSError, ValueError, KeyError, TypeError) as error:  # The file is unreadable or damaged.
-        raise FaultwatchError(f"{get_undo_file(host)} cannot be read: {error}") from None
+        raise FaultwatchError(
+            f"{get_undo_file(host)} cannot be read: {error}", "restart the host: no fix outlasts a restart"
+        ) from None
     if not host.is_root:
         raise FaultwatchError("only root can undo the fixes", "run the command with sudo")
     fix_report = FixReport()

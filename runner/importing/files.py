@@ -111,7 +111,9 @@ def _walk_files(folder: Path) -> Iterator[Path]:
     """
 
     def refuse(error: OSError) -> NoReturn:
-        raise FaultwatchError(f"{error.filename} cannot be read: {error.strerror}") from None
+        raise FaultwatchError(
+            f"{error.filename} cannot be read: {error.strerror}", "make it readable by this user"
+        ) from None
 
     n_files = 0
     for root, folders, files in os.walk(folder, onerror=refuse):
@@ -160,9 +162,13 @@ def _decode_text(file: Path) -> str:
         data = read_regular(file, MAX_FILE_BYTES)
         return (_decompress(data, file) if data.startswith(_GZIP_MAGIC) else data).decode("utf-8-sig")
     except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise FaultwatchError(f"{file} is damaged or not text: {error}") from None
+        raise FaultwatchError(
+            f"{file} is damaged or not text: {error}", "pass a text file in UTF-8, or one that gzip compressed"
+        ) from None
     except OSError as error:
-        raise FaultwatchError(f"{file} cannot be read: {error.strerror or error}") from None
+        raise FaultwatchError(
+            f"{file} cannot be read: {error.strerror or error}", "pass a file that this user can read"
+        ) from None
 
 
 def _decompress(data: bytes, file: Path) -> bytes:

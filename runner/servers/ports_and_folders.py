@@ -44,7 +44,10 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
         if sandbox:
             sandbox.change_owner(data)
     except OSError as error:
-        raise FaultwatchError(f"the server's folder {data} cannot be created: {error.strerror}") from None
+        raise FaultwatchError(
+            f"the server's folder {data} cannot be created: {error.strerror}",
+            "see with `faultwatch doctor` whether the disk is full or read-only",
+        ) from None
     # The path of a socket is limited to 107 bytes, so the socket cannot be in the tree, whose path may be longer.
     place = nullcontext(Path("/tmp")) if sandbox else make_short_scratch_folder()  # noqa: S108 - the sandbox's own
     try:

@@ -46,7 +46,9 @@ def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise FaultwatchError(f"{file}: no such {file_kind}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise FaultwatchError(f"{file}: cannot be read: {error}") from None
+        raise FaultwatchError(
+            f"{file}: cannot be read: {error}", "make it readable by this user, and save it as UTF-8 text"
+        ) from None
     except (ValueError, RecursionError) as error:  # ValueError includes a number with thousands of digits.
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
     if _measure_nesting(content) > _MAX_NESTING:

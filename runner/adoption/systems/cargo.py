@@ -55,7 +55,7 @@ def _find_oldest_version(manifest: dict[str, Any]) -> str:
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
     """Return the ways to build a package: its programs, benchmarks, examples and tests.
 
-    A library's plain build, which makes no program, comes after its examples.
+    The plain build of a library makes no program, so it is proposed only if there are no tests.
     """
     lock_option = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
@@ -68,7 +68,7 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
     tests = _propose_tests(sources, manifest, lock_option) or _propose_member_tests(sources, lock_option)
     if _has_programs(sources, manifest):
         return [programs, *benchmarks, *examples, *tests]
-    return [*benchmarks, *examples, programs, *tests]
+    return [*benchmarks, *examples, *(tests or [programs])]
 
 
 def _read_manifest(sources: Sources, file: str = _FILE) -> dict[str, Any]:

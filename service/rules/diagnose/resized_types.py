@@ -162,13 +162,15 @@ def _describe_types(
 ) -> Iterator[str]:
     """Yield sentences on the types whose own fields changed, and on the largest of those that contain them.
 
+    First comes the type that grew most in relation to its size: the difference takes the least memory full of it.
+
     Parameters
     ----------
     n_bytes
         The bytes of the pages by which the leading cause differs. So many objects of a type make them as take them all.
     """
     causes = [resized for resized in resized_types if resized.is_cause]
-    causes.sort(key=lambda resized: -abs(resized.own_growth))
+    causes.sort(key=lambda resized: -abs(resized.own_growth) / max(1, resized.before.bytes))
     yield from (_describe_type(resized, definitions, n_bytes) for resized in causes[:_MAX_TYPES])
     n_others = len(causes) - _MAX_TYPES
     if n_others > 0:

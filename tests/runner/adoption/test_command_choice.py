@@ -44,6 +44,20 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
     assert chosen.run.command == command
 
 
+def test_a_slow_test_comes_before_one_that_touches_hardly_any_memory() -> None:
+    slow, quick = (
+        TriedCommand(
+            RunProposal(f"./test_{name}", may_do_nothing=True, is_test=True),
+            (faults,) * 3,
+            cpu_seconds=seconds,
+            seconds=seconds,
+        )
+        for name, faults, seconds in (("dynamic", 7741, 9.0), ("static", 95, 0.3))
+    )
+    assert choose_best_command([slow, quick]) is slow
+    assert choose_best_command([slow, replace(quick, faults=(900,) * 3)]) is not slow
+
+
 def test_of_the_subcommands_that_work_with_a_stand_in_a_quick_one_is_chosen() -> None:
     slow, quick = (
         TriedCommand(

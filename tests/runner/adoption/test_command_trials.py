@@ -110,6 +110,8 @@ def test_the_count_of_a_go_program_with_random_keys_is_taken_with_a_fixed_seed(m
     [
         # The first three executions without the variables agree by chance.
         ((1730, 1750, 1807, 1660, 2701, 2500, 2640, 1900, 2200), (4307, 4329, 4310) * 3, True),
+        # A wider range of a much larger count is narrower.
+        ((6916, 7400, 8056, 7000, 7800, 7100, 7900, 7200, 7700), (24463, 24500, 25100) * 3, True),
         # The first three with them agree by chance.
         ((13399, 13500, 13682, 13400, 13402, 13650, 13401, 13405, 13400), (13401, 13428, 13410, 13648, 13600), False),
         # A single outlier without them is chance, too.
@@ -761,6 +763,43 @@ def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
     monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
     monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
     assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
+
+
+@pytest.mark.parametrize(("n_tests", "first"), [(30, "./test_25"), (5, "./test_0")])
+def test_of_many_tests_those_that_take_the_most_faults_are_tried_first(
+    n_tests: int, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = [RunProposal(f"./test_{number}", may_do_nothing=True, is_test=True) for number in range(n_tests)]
+    runs = [BARE, *tests, replace(tests[-1], command=f"{tests[-1].command} t/a", input_file="t/a"), WITH_FILE]
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_count_faults_roughly",
+        lambda _, __, run, ___: {"./test_25": 7000, "./test_3": None}.get(run.command, 118),
+    )
+    first_measurement = FirstMeasurement.__new__(FirstMeasurement)
+    ordered = first_measurement._put_heaviest_tests_first(BuildProposal("Make", ""), runs, Path())
+    assert sorted(run.command for run in ordered) == sorted(run.command for run in runs)
+    assert [run.command for run in ordered[:2]] == ["./x", first]
+    assert ordered[-1] is WITH_FILE
+
+
+@pytest.mark.parametrize(("faults", "is_enough"), [(150, False), (900, True)])
+def test_more_inputs_are_tried_while_each_hardly_does_more_than_start(faults: int, *, is_enough: bool) -> None:
+    runs = [RunProposal(f"./x t/{number}", input_file=f"t/{number}") for number in range(9)]
+    results = [TriedCommand(run, (faults,), cpu_seconds=0.002, seconds=0.002) for run in runs]
+    assert has_enough_inputs(runs[4], results[:4]) is is_enough
+    assert has_enough_inputs(runs[8], results[:8])
+
+
+@pytest.mark.parametrize("is_test", [True, False])
+def test_a_test_that_ignores_two_files_gets_no_other(monkeypatch: pytest.MonkeyPatch, *, is_test: bool) -> None:
+    bare = replace(BARE, is_test=is_test)
+    runs = [bare, WITH_FILE, WITH_OTHER_FILE, RunProposal("./x t/c", input_file="t/c")]
+    outcomes = {run.command: TriedCommand(run, (119,), cpu_seconds=0.001, own_bytes="same") for run in runs}
+    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    tried = try_file_runs(outcomes, monkeypatch, *runs)
+    assert ("./x t/c" in tried) is not is_test
+    assert "./x t/b" in tried
 
 
 @pytest.mark.parametrize(("seconds", "tries_more"), [(3.0, True), (11.0, False)])

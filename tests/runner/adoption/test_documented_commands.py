@@ -78,6 +78,14 @@ def test_a_command_with_a_file_that_has_changed_lately_comes_last_and_is_tried_o
     ]
 
 
+def test_of_many_commands_one_with_a_benchmark_is_kept() -> None:
+    tests = "".join(f"sorter test/{number}.js\n" for number in range(6))
+    more = {f"test/{number}.js": "" for number in range(6)} | {"test/microbench.js": ""}
+    commands = find(f"{tests}sorter --std test/microbench.js\n", **more)
+    assert [command.file for command in commands] == ["test/0.js", "test/1.js", "test/2.js", "test/microbench.js"]
+    assert len(find(tests, **more)) == 4
+
+
 @pytest.mark.parametrize(
     "start", ["$(WINE) ./sorter$(EXE)", "${RUN} $(WRAPPER) build/sorter${EXEEXT}", "@./sorter$(EXE)"]
 )

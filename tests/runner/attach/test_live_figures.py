@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.attach.live_figures import (
-    Figures,
-    compute_interval,
-    list_stable_threads,
-    read_figures,
-    sample_waits,
-)
+from runner.attach.live_figures import Figures, compute_interval, read_figures, sample_waits
+from runner.attach.stable_threads import list_stable_threads
 from runner.system.tree import Tree
 
 COUNTS = st.integers(0, 2**40)

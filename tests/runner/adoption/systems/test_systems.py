@@ -266,7 +266,7 @@ def test_a_library_of_rust_without_benchmarks_is_used_by_its_tests() -> None:
     assert not beside_program.runs, "the program has the same name"
     library = files | {"Cargo.toml": '[package]\nname = "my-json"\n[lib]\nname = "json"\n', "src/a.rs": "#[test]"}
     assert "target/release/test-json" in cargo.propose(listing(library))[-1].command
-    assert cargo.propose(listing(files))[0].command == "cargo build --release --locked"
+    assert len(cargo.propose(listing(files))) == 1, "the library itself makes no program"
     for name in ("--config", "a b", "x\u00e9"):
         odd_files = {"Cargo.toml": f'[package]\nname = "{name}"\n', "src/lib.rs": "#[test]"}
         assert [build.command for build in cargo.propose(listing(odd_files))] == ["cargo build --release"]

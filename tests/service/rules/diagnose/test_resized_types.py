@@ -121,6 +121,13 @@ def test_types_say_nothing_about_pages_of_files() -> None:
     assert explain(*types, profiles=profiles).resized_types == ""
 
 
+def test_the_type_that_grew_most_in_relation_to_its_size_comes_first() -> None:
+    """There is one document, but many nodes."""
+    before = [layout("document", 680, ("a", 680)), layout("node", 72, ("a", 72)), layout("empty", 0)]
+    after = [layout("document", 704, ("a", 680), ("b", 24)), layout("node", 80, ("a", 72), ("b", 8))]
+    assert explain(before, after).resized_types.startswith("Each node takes 8 bytes more")
+
+
 def test_of_many_resized_types_those_that_grew_most_are_named_and_the_others_counted() -> None:
     before = [layout(f"t{n}", 8, ("a", 8)) for n in range(1, 5)]
     after = [layout(f"t{n}", 8 + 8 * n, *((f"f{i}", 8 + 8 * n) for i in range(5))) for n in range(1, 5)]

@@ -3,7 +3,7 @@
 import pytest
 
 from runner.contract.report import Reading, Status, Window
-from runner.servers.server_execution import combine_windows
+from runner.servers.window_readings import combine_windows
 
 COUNT = Reading(value=5)
 ESTIMATES = [Reading(status=Status.MULTIPLEXED, value=7, running_percent=percent) for percent in (80, 20)]
