@@ -74,7 +74,8 @@ def _list_leading_lines(part: DifferencePart, after: Facts) -> list[tuple[str, i
     if part.faults > 0:
         calls = list_returning_calls(part.cause, part.file, part.faults, after)
         if part.cause is FaultCause.NEW_MEMORY:
-            frame = after.find_requesting_place(find_own_caller)
+            # Memory that other lines than before touch may be the same memory.
+            frame = after.find_requesting_place(find_own_caller) if part.place else None
         else:
             frame = after.find_returning_place(find_own_caller, *calls) if calls else None
         if frame is not None:

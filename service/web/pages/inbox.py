@@ -398,7 +398,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("", "any direction"),
             ("regression", "worse"),
             ("improvement", "better"),
-            ("mixed", "worse and better"),
+            ("mixed", "mixed: worse and better"),
         ],
         "certainty": [
             ("", "any certainty"),

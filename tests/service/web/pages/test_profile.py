@@ -8,8 +8,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract.profile import AllocatingLine, Memory, PythonLine, StackKind, Touch
+from runner.contract.report import Reading
 from service.web.rendering.profile_view import build_stack_link
 from tests.service.profiles import anatomy, profile, stacks
+from tests.service.rules.diagnose.test_difference_causes import new, profiled
 from tests.service.web.application import application
 from tests.service.web.profiled import AFTER, BEFORE, FRAMES, sent
 from tests.service.web.text import read
@@ -48,6 +50,19 @@ def test_one_fault_is_written_in_the_singular(client: FlaskClient) -> None:
     )
     assert client.put(f"/api/v1/profiles/{single.profile_id}", json=single.model_dump(mode="json")).status_code == 201
     assert "Anatomy of the faults 1 fault on 100 pages" in read(client, f"/profiles/{single.profile_id}")
+
+
+def test_a_difference_that_can_be_chance_is_said_to_be_so_before_its_causes(client: FlaskClient) -> None:
+    for number, (n_faults, n_counted) in enumerate(((210, 202), (196, 196))):
+        readings = {"page-faults": Reading(value=n_counted)}
+        update = {"profile_id": uuid.UUID(int=number), "readings": readings}
+        varying = profiled(new(n_faults)).model_copy(update=update)
+        assert (
+            client.put(f"/api/v1/profiles/{varying.profile_id}", json=varying.model_dump(mode="json")).status_code
+            == 201
+        )
+    page = read(client, f"/profiles/{uuid.UUID(int=1)}?before={uuid.UUID(int=0)}")
+    assert page.index("so this difference can be chance") < page.index("less memory for the first time")
 
 
 def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:

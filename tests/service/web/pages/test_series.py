@@ -15,7 +15,7 @@ from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.web import history
 from tests.service.web.application import application
-from tests.service.web.extreme_reports import series_id
+from tests.service.web.extreme_reports import CHANGES, series_id
 from tests.service.web.text import page, read
 
 
@@ -31,9 +31,17 @@ def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskCli
     text = read(client, "/series/1")
     assert f"At {history.commit(history.ANCHOR)[:10]} of 2025-03-12 12:30 UTC , environment" in text
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
-    assert f"At {history.commit(history.ANCHOR)[:10]} of 2025-03-12" in text, "the commit has a date"
     assert "Forget a semicolon Build failed make ended with status 2" in text
     assert "18,624 faults all the same 3" in text
+
+
+def test_all_configuration_changes_are_in_one_table(extremes: FlaskClient) -> None:
+    """With a table for each, thirty upgrades filled six screens."""
+    source = page(extremes, f"/series/{series_id(extremes, 'restless_case')}")
+    section = source.partition('id="changes"')[2].partition("</section>")[0]
+    assert section.count("<table") == 1
+    assert section.count("<tbody") == CHANGES
+    assert section.count("Run before</a>") == CHANGES
 
 
 def test_commits_at_which_the_case_was_not_measured_are_listed_and_in_the_csv(
