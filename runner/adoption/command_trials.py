@@ -163,6 +163,8 @@ _PYTHON_STARTS = ("venv/bin/python ", "python3 ")
 _STANDARD_INPUT_ARGUMENT = "-"
 """The usual argument by which a program that takes text as its argument reads its standard input instead."""
 _ANY_SHELL_START = "sh -c '"
+_FOLDER_START = "sh -c 'cd "
+"""How a command starts that executes its program in a folder. It ends with the quote."""
 _SHELL_START = "sh -c 'exec "
 """How a command starts whose standard input is redirected."""
 _REPEATED_TRIALS = 2
@@ -913,7 +915,7 @@ class FirstMeasurement:
         if tried_command.run.is_server or program_start.startswith((*_PYTHON_STARTS, "java ")):
             return None
         # A program prints its usage for --help, or if it gets no file.
-        program = get_program(tried_command.run) if starts_in_folder(tried_command.run) else program_start
+        program = get_program(tried_command.run) if _enters_folder(tried_command.run) else program_start
         for command in dict.fromkeys((f"{program} --help", program)):
             asking = replace(tried_command.run, command=command)
             answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
@@ -1262,9 +1264,14 @@ def _add_argument(command: str, argument: str) -> str:
     return f"{command[:-1]} {argument}'" if is_shell_command else f"{command} {argument}"
 
 
+def _enters_folder(run: RunProposal) -> bool:
+    """Return whether a command executes its program in a folder, without a file, or with the folder as its input."""
+    return starts_in_folder(run) or (run.command.startswith(_FOLDER_START) and not run.file)
+
+
 def _split_at_file(run: RunProposal) -> tuple[str, str]:
     """Return a command up to its file, where another option can be inserted, and the rest of it."""
-    if starts_in_folder(run):
+    if _enters_folder(run):
         return run.command[:-1], run.command[-1]
     redirection = " <" if is_redirected(run) else ""
     # The command may contain the larger input that was made from its file.

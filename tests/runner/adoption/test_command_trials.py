@@ -162,6 +162,11 @@ def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
             "sh -c 'exec ./x -t 1 < a.txt'",
         ),
         (run_in_folder(RunProposal("bin/x"), "many"), "bin/x --help", "sh -c 'cd many && exec ../bin/x -t 1'"),
+        (
+            RunProposal("sh -c 'cd examples/x && exec ../../bin/x'", program="bin/x"),
+            "bin/x --help",
+            "sh -c 'cd examples/x && exec ../../bin/x -t 1'",
+        ),
         (RunProposal("python3 x.py"), "python3 x.py --help", ""),
         (
             RunProposal("sh -c 'venv/bin/python -m x a.json; test $? -eq 1'", input_file="a.json"),
