@@ -55,20 +55,22 @@ def _find_oldest_version(manifest: dict[str, Any]) -> str:
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
     """Return the ways to build a package: its programs, benchmarks, examples and tests.
 
-    The plain build of a library makes no program, so it is proposed only if there are no tests.
+    The plain build of a library makes no program, so it is proposed only if there is nothing else after the examples.
     """
     lock_option = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{lock_option}", tools, CARGO_HOME)
     benchmarks = [_propose_benchmark(*benchmark, lock_option) for benchmark in _list_benchmarks(sources, manifest)]
     benchmarks += _propose_member_benchmarks(sources)
-    examples = _propose_example_packages(sources)
+    examples = []
     if "example" in manifest or any(_EXAMPLE_FILE.fullmatch(file) for file in sources.files):
-        examples.insert(0, BuildProposal("Cargo", f"cargo build --release --examples{lock_option}", tools, CARGO_HOME))
+        examples = [BuildProposal("Cargo", f"cargo build --release --examples{lock_option}", tools, CARGO_HOME)]
     tests = _propose_tests(sources, manifest, lock_option) or _propose_member_tests(sources, lock_option)
+    # Examples that are packages of their own build the library again, and often run for long.
+    last_builds = [*tests, *_propose_example_packages(sources)]
     if _has_programs(sources, manifest):
-        return [programs, *benchmarks, *examples, *tests]
-    return [*benchmarks, *examples, *(tests or [programs])]
+        return [programs, *benchmarks, *examples, *last_builds]
+    return [*benchmarks, *examples, *(last_builds or [programs])]
 
 
 def _read_manifest(sources: Sources, file: str = _FILE) -> dict[str, Any]:

@@ -657,6 +657,8 @@ def test_the_examples_of_a_library_that_are_packages_of_their_own_are_built() ->
     assert not any("--examples" in other.command for other in others), "the package itself has none"
     first, *_ = cargo.propose(listing(files | {"examples/one.rs": ""}))
     assert first.command == "cargo build --release --examples"
+    tests, _ = cargo.propose(listing(files | {"tests/all.rs": ""}))
+    assert tests.runs[0].is_test, "the examples often run for long"
 
 
 def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
