@@ -44,5 +44,5 @@ def choose_unmoved_hosts(compared_series: Iterable[ComparedSeries]) -> list[Unmo
             after=series[0].after,
         )
         for host, series in series_by_host.items()
-        if not any(one.moved for one in series)
+        if not any(compared.moved for compared in series)
     ]
