@@ -19,11 +19,6 @@ _PLAIN_WORD = re.compile(
     r"[0-9]+(?:[.,][0-9]+)*(?:[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}][A-Za-z]+)?"
 )
 """A word or an amount that no medium can take for markup, a link or a mention."""
-_INDIRECT_CHANGE = (
-    "The cause was not found: no changed line faults notably more itself or calls code that does, so the change acts "
-    "indirectly."
-)
-"""The sentence about a change that moves the count although none of its lines faults more, or less."""
 _MIN_LEADING_SHARE, _MIN_LEADING_FAULTS = 0.5, 3
 """A changed line with at least this share of the difference, and this many faults, comes before everything else that
 the change did. Which line is the first to touch a single page also depends on what lies on it."""
@@ -73,9 +68,16 @@ def describe_change(
         _escape_sentences(difference.resized_types, escape_text),
         "" if is_leading else about_line,
         _escape_sentences(difference.other_change, escape_text),
-        _INDIRECT_CHANGE if difference.is_indirect else "",
+        f"The cause was not found: {describe_unmoved_lines(growth)}, so the change acts indirectly."
+        if difference.is_indirect
+        else "",
     ]
     return [sentence for sentence in sentences if sentence]
+
+
+def describe_unmoved_lines(growth: int) -> str:
+    """Return a clause about a change that moves the count by some faults although none of its lines has many of them."""
+    return f"neither the changed lines nor the code that they call have notably {'more' if growth > 0 else 'fewer'} faults"
 
 
 def _has_most(changed_place: ChangedPlace, growth: int) -> bool:

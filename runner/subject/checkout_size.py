@@ -60,7 +60,7 @@ def read_listing(entries: Iterable[str], total: CheckoutTotal | None = None) -> 
         if path.count("/") > MAX_LEVELS:
             return listing, f"the checkout would have folders more than {MAX_LEVELS} levels deep"
         if total.bytes > MAX_BYTES:
-            return listing, f"the checkout would take more than {MAX_BYTES:,} bytes"
+            return listing, f"the checkout would take more than {MAX_BYTES >> 30} GiB, the largest that is built"
         if total.files > MAX_FILES:
             return listing, f"the checkout would have more than {MAX_FILES:,} files and folders"
     return listing, ""

@@ -22,6 +22,7 @@ from runner.contract.diagnosis import (
     FaultCause,
     Use,
 )
+from runner.contract.explanation_text import describe_unmoved_lines
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path
@@ -56,7 +57,6 @@ _TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most this many files or definitions are named; others are counted."""
-_NO_LINE_FAULTS_MORE = "no changed line faults notably more itself or calls code that does"
 _ONLY_ELSEWHERE = "The program's code and data only lie elsewhere, as after any change: this needs no other cause."
 _ONLY_OTHER_LINES = (
     "About the same pages are touched, but other lines reach them first, as after many changes of a program: this "
@@ -385,7 +385,8 @@ def _describe_other_changes(
         return {"other_change": sentence}
     if definitions := _describe_definitions(_rank_definitions(_select_executed(request), request)):
         # What the change alters says more than that it acts indirectly.
-        end = f"; {_NO_LINE_FAULTS_MORE}" if difference.is_indirect else ""
+        growth = difference.after - difference.before
+        end = f"; {describe_unmoved_lines(growth)}" if difference.is_indirect else ""
         return {"other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS], "is_indirect": False}
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
     if difference.changed_place or difference.is_indirect or difference.other_change or not sources:

@@ -201,7 +201,7 @@ def test_a_change_that_acts_indirectly_is_said_to_do_so() -> None:
     difference = Difference(before=0, after=5, parts=(part,), is_indirect=True)
     text = describe_explanation(Explanation(difference=difference), str)
     assert text.startswith(
-        "f at a.c:7 touches more: +5 faults. The cause was not found: no changed line faults notably more itself or "
+        "f at a.c:7 touches more: +5 faults. The cause was not found: neither the changed lines nor the code that "
     )
 
 

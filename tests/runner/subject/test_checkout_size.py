@@ -22,7 +22,7 @@ def endless(*first: str, then: str) -> Iterator[str]:
     [
         (endless(then=entry("x")), f"more than {MAX_FILES:,} files and folders", MAX_FILES + 1),
         (endless(then=entry("x", "-", "tree")), f"more than {MAX_FILES:,} files and folders", MAX_FILES + 1),
-        (endless(then=entry("x", str(MAX_BYTES // 4))), f"more than {MAX_BYTES:,} bytes", 5),
+        (endless(then=entry("x", str(MAX_BYTES // 4))), f"more than {MAX_BYTES >> 30} GiB", 5),
         (endless(entry("x"), then=entry("a/" * (MAX_LEVELS + 1))), f"more than {MAX_LEVELS} levels deep", 2),
     ],
     ids=["files", "folders", "bytes", "levels"],

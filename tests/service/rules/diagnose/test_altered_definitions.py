@@ -367,6 +367,6 @@ def test_what_the_change_alters_replaces_the_list_of_ways_in_which_a_change_can_
     difference = explain(before, after, define("STEP"), define("PAUSE"), lines=lines)
     assert not difference.is_indirect
     assert difference.other_change == (
-        "The change alters STEP (src/limits.h:7) and PAUSE (src/limits.h:7); no changed line faults notably more "
-        "itself or calls code that does."
+        "The change alters STEP (src/limits.h:7) and PAUSE (src/limits.h:7); neither the changed lines nor the "
+        "code that they call have notably more faults."
     )

@@ -45,7 +45,7 @@ def test_an_event_names_the_hosts_that_measured_both_sides_without_a_drift(tmp_p
         event = find_event(client, host)
         text = read(client, f"/events/{event['id']}")
     assert [(found["host"], found["before"], found["after"]) for found in event["unmoved_hosts"]] == [("calm", 80, 80)]
-    assert re.search(r"calm measured both sides without a drift ?: 80 faults → 80 faults", text)
+    assert re.search(r"calm measured the commits before and after without a drift ?: 80 faults → 80 faults", text)
 
 
 def test_a_setting_of_one_host_that_changed_at_one_commit_is_not_held_against_the_others(tmp_path: Path) -> None:
