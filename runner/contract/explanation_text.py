@@ -77,7 +77,8 @@ def describe_change(
 
 def describe_unmoved_lines(growth: int) -> str:
     """Return a clause about a change that moves the count by some faults although none of its lines has many of them."""
-    return f"neither the changed lines nor the code that they call have notably {'more' if growth > 0 else 'fewer'} faults"
+    more = "more" if growth > 0 else "fewer"
+    return f"neither the changed lines nor the code that they call have notably {more} faults"
 
 
 def _has_most(changed_place: ChangedPlace, growth: int) -> bool:
