@@ -76,7 +76,7 @@ def describe_change(
 
 
 def describe_unmoved_lines(growth: int) -> str:
-    """Return a clause about a change that moves the count by some faults although none of its lines has many of them."""
+    """Return a clause about a change that moves the count by so many faults, of which none of its lines has many."""
     more = "more" if growth > 0 else "fewer"
     return f"neither the changed lines nor the code that they call have notably {more} faults"
 
