@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
+from service.rules.events.grouping import do_overlap
 from service.rules.events.unmoved_hosts import ComparedSeries, choose_unmoved_hosts
 from service.schemas.history import Drift, Number
 from service.schemas.triage import UnmovedHost
@@ -50,13 +51,14 @@ def list_unmoved_hosts(session: Session, drifts: Sequence[Drift]) -> list[Unmove
     levels = _read_levels(session, [other.series_id for other in others], commits)
     commits |= {commit for ends in ranges.values() for end in ends for commit in end}
     positions = _map_positions(session, others[0].subject_id, commits)
+    importance = {series_id: number for number, series_id in enumerate(drift_of_series)}
     compared = []
-    for series_id, drift in drift_of_series.items():
-        for other in others:
-            before, after = (levels.get((other.series_id, commit)) for commit in (drift.good, drift.bad))
-            if other.drifting_series == series_id and before is not None and after is not None:
-                moved = _do_overlap(ranges.get(other.series_id, ()), (drift.good, drift.bad), positions)
-                compared.append(ComparedSeries(other.host, other.series_id, other.case, before, after, moved))
+    for other in sorted(others, key=lambda other: importance[other.drifting_series]):
+        drift = drift_of_series[other.drifting_series]
+        before, after = (levels.get((other.series_id, commit)) for commit in (drift.good, drift.bad))
+        if before is not None and after is not None:
+            moved = _can_have_moved(ranges.get(other.series_id, ()), (drift.good, drift.bad), positions)
+            compared.append(ComparedSeries(other.host, other.series_id, other.case, before, after, moved))
     return choose_unmoved_hosts(compared)
 
 
@@ -117,7 +119,14 @@ def _map_positions(session: Session, subject_id: int, commits: Collection[str]) 
     return positions
 
 
-def _do_overlap(ranges: Collection[tuple[str, str]], own_range: tuple[str, str], positions: Mapping[str, int]) -> bool:
-    """Return whether a drift between some commits can have been caused by a commit of another range."""
+def _can_have_moved(
+    ranges: Collection[tuple[str, str]], own_range: tuple[str, str], positions: Mapping[str, int]
+) -> bool:
+    """Return whether a drift between some commits can have been caused by a commit of another range.
+
+    The first commit of each range is the last one before its candidates.
+    """
     start, end = (positions[commit] for commit in own_range)
-    return any(positions.get(good, start) < end and positions.get(bad, end) > start for good, bad in ranges)
+    return any(
+        do_overlap((positions.get(good, start) + 1, positions.get(bad, end)), (start + 1, end)) for good, bad in ranges
+    )
