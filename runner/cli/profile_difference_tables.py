@@ -50,7 +50,7 @@ def show_causes(difference: Difference, cpu_seconds: tuple[float | None, float |
 
 def _format_total(difference: Difference, cpu_seconds: tuple[float | None, float | None]) -> str:
     """Format the whole difference in faults, with the CPU time before and after if both are known."""
-    growth = difference.after - difference.before
+    growth = difference.faults
     seconds_before, seconds_after = cpu_seconds
     times = ""
     if seconds_before is not None and seconds_after is not None:

@@ -257,14 +257,19 @@ class Difference(Strict):
     The change then acts through what it removed, for example, or through the size of data."""
     conclusion: Line = ""
     """A sentence that says that the difference needs no other cause, because it can be chance or the program is only
-    laid out differently, or that no cause was found; empty otherwise."""
+    laid out differently; empty otherwise."""
     remarks: tuple[Line, ...] = ()
     """Further facts about the difference, as sentences: which lines exchanged their faults, and what the program does
     more or less than before besides touching pages."""
 
+    @property
+    def faults(self) -> int:
+        """The change of the number of faults, which the parts add up to."""
+        return self.after - self.before
+
     @model_validator(mode="after")
     def _check_sum(self) -> Self:
-        if sum(part.faults for part in self.parts) != self.after - self.before:
+        if sum(part.faults for part in self.parts) != self.faults:
             raise ValueError("the parts do not add up to the difference")
         return self
 

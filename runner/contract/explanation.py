@@ -58,5 +58,5 @@ class Explanation(Strict):
         """The first part of the difference that has the same sign as the whole; None if there is none."""
         if self.difference is None:
             return None
-        growth = self.difference.after - self.difference.before
+        growth = self.difference.faults
         return next((part for part in self.difference.parts if part.faults * growth > 0), None)

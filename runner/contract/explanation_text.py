@@ -34,7 +34,7 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         place = escape_text(part.place) if part.place else "the program"
         if part.caller:
             place = f"{place}, called by {escape_text(part.caller)},"
-        total_growth = difference.after - difference.before
+        total_growth = difference.faults
         sentence = _escape_names(part.sentence, escape_text)
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
         sentences += describe_change(difference, escape_text, named_line=(part.source_file, part.source_line))
@@ -57,7 +57,7 @@ def describe_change(
     named_line
         The file and number of a line that the reader has just been told; a sentence that only names it is left out.
     """
-    growth = difference.after - difference.before
+    growth = difference.faults
     changed_place, definition = difference.changed_place, difference.altered_definition
     about_line = _describe_changed_lines(difference, escape_text, named_line)
     is_leading = changed_place is not None and (changed_place.manages_memory or _has_most(changed_place, growth))
@@ -94,7 +94,7 @@ def _describe_changed_lines(difference: Difference, escape_text: EscapeText, nam
         return ""
     if (changed_place.source_file, changed_place.source_line) == named_line:
         return "The change removed or rewrote this line." if changed_place.is_removed else ""
-    growth = difference.after - difference.before
+    growth = difference.faults
     sentence = describe_changed_place(changed_place, escape_text(changed_place.place), growth)
     if opposite_place is None:
         return sentence

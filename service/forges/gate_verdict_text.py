@@ -58,7 +58,7 @@ def describe_explanations(outcome: GateOutcome, escape: Escape) -> list[tuple[st
 def _measure_growth(explanation: Explanation) -> float:
     """Return the relative growth of a case's faults; 0 if the explanation has no numbers."""
     difference = explanation.difference
-    return (difference.after - difference.before) / max(1, difference.before) if difference else 0.0
+    return difference.faults / max(1, difference.before) if difference else 0.0
 
 
 def describe_judge(outcome: GateOutcome, escape: Escape) -> str:

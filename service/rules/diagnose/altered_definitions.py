@@ -63,7 +63,6 @@ _ONLY_OTHER_LINES = (
     "needs no other cause."
 )
 _LAYOUT_CAUSES = frozenset({FaultCause.IMAGE, FaultCause.STATIC_DATA, FaultCause.STACK})
-_NOT_FOUND = "The cause was not found"
 _MIN_GATHERED_SHARE = 0.5
 """If the leading lines of all causes have less than this share of the difference together, it is scattered."""
 _SCATTERED = "and no other line has most of the difference, so memory is probably only laid out differently"
@@ -303,7 +302,7 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     if all(part.is_moved for part in difference.parts) and difference.parts[0].cause is not FaultCause.STATIC_DATA:
         return _blame_nothing(difference)
     changed_place = difference.changed_place
-    is_contrary = changed_place is not None and changed_place.faults * (difference.after - difference.before) < 0
+    is_contrary = changed_place is not None and changed_place.faults * difference.faults < 0
     definition = _choose_definition(difference, facts, request)
     if definition is None:
         is_explained = changed_place is not None and not is_contrary
@@ -333,7 +332,7 @@ def _choose_definition(difference: Difference, facts: Facts, request: DiagnosisR
     A difference that can be chance needs no explanation, unless the change alters nothing else.
     """
     assert facts.before is not None
-    growth = difference.after - difference.before
+    growth = difference.faults
     n_ranges = sum(map(len, request.changed_lines.values()))
     definition, faults = find_altered_definition(
         request.changed_definitions,
@@ -385,7 +384,7 @@ def _describe_other_changes(
         return {"other_change": sentence}
     if definitions := _describe_definitions(_rank_definitions(_select_executed(request), request)):
         # What the change alters says more than that it acts indirectly.
-        growth = difference.after - difference.before
+        growth = difference.faults
         end = f"; {describe_unmoved_lines(growth)}" if difference.is_indirect else ""
         return {"other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS], "is_indirect": False}
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
@@ -393,7 +392,7 @@ def _describe_other_changes(
         return {}
     names = _join_names([shorten_source_path(file.file) for file in sources], "other file")
     end = f", {_SCATTERED}" if _is_scattered(difference) else ""
-    sentence = f"{_NOT_FOUND}: no changed line of {names} is known to take part{end}."
+    sentence = f"The cause was not found: no changed line of {names} is known to take part{end}."
     return {"other_change": sentence[:MAX_LINE_CHARACTERS]}
 
 
@@ -412,7 +411,7 @@ def _describe_other_files(files: Sequence[ChangedFile]) -> str:
 
 def _is_scattered(difference: Difference) -> bool:
     """Return whether the leading lines of the causes have a small part in a difference of several causes."""
-    growth = difference.after - difference.before
+    growth = difference.faults
     gathered = sum(abs(part.place_faults) for part in difference.parts if part.faults * growth > 0 and part.place)
     return len(difference.parts) > 1 and gathered < _MIN_GATHERED_SHARE * abs(growth)
 

@@ -76,7 +76,7 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
     """
     if facts.before is None:
         return difference
-    growth = difference.after - difference.before
+    growth = difference.faults
     leading_part = difference.parts[0] if difference.parts else None
     if leading_part is None or leading_part.faults * growth <= 0 or leading_part.cause not in _OBJECT_CAUSES:
         return difference
