@@ -287,7 +287,8 @@ class Difference(Strict):
     """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
     None if a changed line explains as much of the difference itself, or if no such definition is known."""
     changed_code: ChangedCode | None = None
-    """The text of the line of ``changed_place`` or ``altered_definition``; None if it is unknown."""
+    """The text of the line of ``changed_place``, ``altered_definition`` or the only definition that ``other_change``
+    names; None if it is unknown."""
     policy_changes: tuple[ChangedCode, ...] = Field(default=(), max_length=MAX_POLICY_CHANGES)
     """Changed lines that may decide when memory is collected, kept or given back, if nothing else is known to explain
     the difference better."""

@@ -65,9 +65,12 @@ def describe_change(
     growth = difference.faults
     changed_place, definition = difference.changed_place, difference.altered_definition
     about_line = _describe_changed_lines(difference, escape_text, named_line)
+    other_change = _escape_sentences(difference.other_change, escape_text)
     code = _describe_code(difference.changed_code, escape_text)
-    if definition is None:
-        about_line = " ".join(filter(None, (about_line, code)))
+    if definition is None and about_line:
+        about_line = f"{about_line} {code}".rstrip()
+    elif definition is None and other_change:
+        other_change = f"{other_change} {code}".rstrip()
     is_leading = changed_place is not None and (changed_place.manages_memory or changed_place.has_most_of(growth))
     about_policy = _describe_policy(difference.policy_changes[:max_policy_changes], escape_text)
     is_policy_first = changed_place is not None and changed_place.manages_memory
@@ -79,7 +82,7 @@ def describe_change(
         *(() if is_policy_first else about_policy),
         _escape_sentences(difference.resized_types, escape_text),
         "" if is_leading else about_line,
-        _escape_sentences(difference.other_change, escape_text),
+        other_change,
         f"The cause was not found: {describe_unmoved_lines(growth)}, so the change acts indirectly."
         if difference.is_indirect
         else "",

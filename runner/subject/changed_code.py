@@ -11,7 +11,7 @@ from runner.subject.code_tokens import split_tokens
 
 _MIN_SIMILARITY = 0.5
 """Lines that share less than this part of their tokens are not the same line, rewritten."""
-_MAX_PAIRED_LINES = 120
+_MAX_PAIRED_LINES = 200
 """The lines of a larger hunk are not paired: it rewrites a whole function, and each pair of lines is compared."""
 _Range = tuple[int, int]
 """The index of the first line, and the number of lines."""

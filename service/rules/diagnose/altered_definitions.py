@@ -13,6 +13,7 @@ from typing import NamedTuple
 from runner.contract.base import MAX_LINE_CHARACTERS
 from runner.contract.diagnosis import (
     AlteredDefinition,
+    ChangedCode,
     ChangedDefinition,
     ChangedFile,
     ChangedPlace,
@@ -34,6 +35,7 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
+from service.rules.diagnose.changed_code import find_changed_code
 from service.rules.diagnose.executed_functions import (
     get_own_name,
     is_used_in,
@@ -62,8 +64,8 @@ _ONLY_ELSEWHERE = "The program's code and data only lie elsewhere, as after any 
 _ONLY_OTHER_LINES = (
     "About the same pages are touched, but other lines reach them first, as after many changes of a program"
 )
-_MAX_UNEXPLAINED_FAULTS = 16
-"""A larger difference has a cause, even if it is only known that the pages are about the same."""
+_MIN_UNEXPLAINED_FAULTS = 16
+"""So large a difference has a cause, even if about the same pages are touched."""
 _LAYOUT_CAUSES = frozenset({FaultCause.IMAGE, FaultCause.STATIC_DATA, FaultCause.STACK})
 _SCATTERED = "and no other line has most of the difference, so memory is probably only laid out differently"
 _MIN_CALLED_FAULTS = 16
@@ -293,7 +295,7 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
-    if all(part.is_moved for part in difference.parts) and not _may_be_new_variable(difference):
+    if _is_only_moved(difference):
         return _blame_nothing(difference)
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * difference.faults < 0
@@ -307,18 +309,22 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     )
 
 
-def _may_be_new_variable(difference: Difference) -> bool:
-    """Return whether pages of static data may have more faults because the change altered a variable.
+def _is_only_moved(difference: Difference) -> bool:
+    """Return whether the pages of a difference are only elsewhere, or first touched by other lines than before.
 
-    A single page more is usually the border of data that was laid out differently.
+    Of a small difference, this is also true of a cause in which no line gained or lost its faults. A page more of
+    static data is usually the border of data that was laid out differently, but several can be a new variable.
     """
-    return difference.parts[0].cause is FaultCause.STATIC_DATA and abs(difference.faults) > 1
+    is_small = abs(difference.faults) < _MIN_UNEXPLAINED_FAULTS
+    if not all(part.is_moved or (is_small and not part.place) for part in difference.parts):
+        return False
+    return difference.parts[0].cause is not FaultCause.STATIC_DATA or abs(difference.faults) == 1
 
 
 def _blame_nothing(difference: Difference) -> Difference:
     """Return a difference of pages that are only elsewhere, or touched by other lines, without changed lines."""
     is_layout = all(part.cause in _LAYOUT_CAUSES for part in difference.parts)
-    is_small = abs(difference.faults) < _MAX_UNEXPLAINED_FAULTS
+    is_small = abs(difference.faults) < _MIN_UNEXPLAINED_FAULTS
     other_lines = f"{_ONLY_OTHER_LINES}{': this needs no other cause' if is_small else '; why is unknown'}."
     return difference.model_copy(
         update={
@@ -370,7 +376,7 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
 
 def _describe_other_changes(
     difference: Difference, request: DiagnosisRequest, *, is_explained: bool
-) -> dict[str, str | bool]:
+) -> dict[str, str | bool | ChangedCode | None]:
     """Return the fields of a difference on what a change alters besides the code that explains the difference.
 
     Parameters
@@ -386,11 +392,17 @@ def _describe_other_changes(
     files = [file for file in request.changed_files if not is_prose_file(file.file)]
     if sentence := _describe_other_files(files):
         return {"other_change": sentence}
-    if definitions := _describe_definitions(_rank_definitions(_select_executed(request), request)):
+    ranked_definitions = _rank_definitions(_select_executed(request), request)
+    if definitions := _describe_definitions(ranked_definitions):
         # What the change alters says more than that it acts indirectly.
         growth = difference.faults
         end = f"; {describe_unmoved_lines(growth)}" if difference.is_indirect else ""
-        return {"other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS], "is_indirect": False}
+        first, *others = ranked_definitions
+        return {
+            "other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS],
+            "is_indirect": False,
+            "changed_code": None if others else find_changed_code(request.changed_code, first.file, first.line),
+        }
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
     if difference.changed_place or difference.is_indirect or difference.other_change or not sources:
         return {}

@@ -8,16 +8,16 @@ from runner.contract.diagnosis import ChangedCode, Difference
 
 
 def add_changed_code(difference: Difference, changed_code: Sequence[ChangedCode]) -> Difference:
-    """Return a difference with the text of its changed line, or of its altered function; unchanged without either.
+    """Return a difference with the text of its changed line, or of its altered definition; unchanged without either.
 
     The values of a macro and the fields of a type are told elsewhere.
     """
     changed_place, definition = difference.changed_place, difference.altered_definition
     code = None
-    if definition is not None and definition.is_function and not definition.values:
-        code = _find_code(changed_code, definition.source_file, definition.source_line)
+    if definition is not None and not definition.values and (definition.is_function or not difference.resized_types):
+        code = find_changed_code(changed_code, definition.source_file, definition.source_line)
     elif changed_place is not None and definition is None:
-        code = _find_code(
+        code = find_changed_code(
             changed_code,
             changed_place.source_file,
             changed_place.source_line,
@@ -26,7 +26,7 @@ def add_changed_code(difference: Difference, changed_code: Sequence[ChangedCode]
     return difference if code is None else difference.model_copy(update={"changed_code": code})
 
 
-def _find_code(
+def find_changed_code(
     changed_code: Sequence[ChangedCode], file: str, line: int, *, is_line_before: bool = False
 ) -> ChangedCode | None:
     """Return the text of a changed line; None if it is unknown.

@@ -70,7 +70,8 @@ class _ResizedType(Struct, frozen=True):
 def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[ChangedDefinition] = ()) -> Difference:
     """Return a difference with a sentence on the types that grew, if there are more faults, or that shrank, if fewer.
 
-    Nothing is added if the leading cause concerns pages that contain no objects, or has no line of its own. A type is
+    Nothing is added if the difference needs no other cause, or if the leading cause concerns pages that contain no
+    objects, or has no line of its own. A type is
     left out if none of the functions that use it was seen to fault or, if these are unknown, if a changed line has most
     of the difference itself.
 
@@ -79,7 +80,7 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
     definitions
         The definitions that the change alters. They tell where a type is defined if the debugging information does not.
     """
-    if facts.before is None:
+    if facts.before is None or difference.conclusion:
         return difference
     growth = difference.faults
     leading_part = difference.parts[0] if difference.parts else None
