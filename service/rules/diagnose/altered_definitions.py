@@ -64,6 +64,8 @@ _ONLY_ELSEWHERE = "The program's code and data only lie elsewhere, as after any 
 _ONLY_OTHER_LINES = (
     "About the same pages are touched, but other lines reach them first, as after many changes of a program"
 )
+_MAX_UNMOVED_SHARE = 0.2
+"""If other causes have a larger share of a difference, its pages are not only elsewhere."""
 _MIN_UNEXPLAINED_FAULTS = 16
 """So large a difference has a cause, even if about the same pages are touched."""
 _LAYOUT_CAUSES = frozenset({FaultCause.IMAGE, FaultCause.STATIC_DATA, FaultCause.STACK})
@@ -312,13 +314,16 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
 def _is_only_moved(difference: Difference) -> bool:
     """Return whether the pages of a difference are only elsewhere, or first touched by other lines than before.
 
-    Of a small difference, this is also true of a cause in which no line gained or lost its faults. A page more of
-    static data is usually the border of data that was laid out differently, but several can be a new variable.
+    Other causes may have a small share. Of a small difference, this is also true of a cause in which no line gained or
+    lost its faults. A page more of static data is usually the border of data that was laid out differently, but several
+    can be a new variable.
     """
-    is_small = abs(difference.faults) < _MIN_UNEXPLAINED_FAULTS
-    if not all(part.is_moved or (is_small and not part.place) for part in difference.parts):
+    n_faults = abs(difference.faults)
+    is_small = n_faults < _MIN_UNEXPLAINED_FAULTS
+    unmoved = [part for part in difference.parts if not (part.is_moved or (is_small and not part.place))]
+    if sum(abs(part.faults) for part in unmoved) > _MAX_UNMOVED_SHARE * n_faults:
         return False
-    return difference.parts[0].cause is not FaultCause.STATIC_DATA or abs(difference.faults) == 1
+    return difference.parts[0].cause is not FaultCause.STATIC_DATA or n_faults == 1
 
 
 def _blame_nothing(difference: Difference) -> Difference:
