@@ -314,14 +314,11 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
 def _is_only_moved(difference: Difference) -> bool:
     """Return whether the pages of a difference are only elsewhere, or first touched by other lines than before.
 
-    Other causes may have a small share. Of a small difference, this is also true of a cause in which no line gained or
-    lost its faults. A page more of static data is usually the border of data that was laid out differently, but several
-    can be a new variable.
+    Other causes may have a small share. A page more of static data is usually the border of data that was laid out
+    differently, but several can be a new variable.
     """
     n_faults = abs(difference.faults)
-    is_small = n_faults < _MIN_UNEXPLAINED_FAULTS
-    unmoved = [part for part in difference.parts if not (part.is_moved or (is_small and not part.place))]
-    if sum(abs(part.faults) for part in unmoved) > _MAX_UNMOVED_SHARE * n_faults:
+    if sum(abs(part.faults) for part in difference.parts if not part.is_moved) > _MAX_UNMOVED_SHARE * n_faults:
         return False
     return difference.parts[0].cause is not FaultCause.STATIC_DATA or n_faults == 1
 
