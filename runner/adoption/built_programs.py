@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import stat
 import struct
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,9 +24,10 @@ from runner.adoption.input_files import (
     list_stand_ins,
 )
 from runner.adoption.proposal import RunProposal, build_command_in_folder, build_shell_command
-from runner.adoption.server_proposals import KNOWN_SERVERS
+from runner.adoption.server_proposals import KNOWN_SERVERS, get_start_command
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.adoption.systems.make import list_made_folders
+from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
@@ -430,3 +432,10 @@ def _add_output(run: RunProposal) -> RunProposal:
     """Add the name of a file to write, for programs that convert a file and refuse one without it."""
     output = f"faultwatch-output{PurePosixPath(run.file).suffix}"
     return replace(run, command=f"{run.command} {output}", is_fallback=True)
+
+
+def find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
+    """Return how a load generator is started: the host's, else the one that was built; empty if there is none."""
+    if shutil.which(name, path=PROCESS_VARIABLES["PATH"]):
+        return name
+    return next((get_start_command(program.name) for program in programs if Path(program.name).name == name), "")

@@ -16,7 +16,7 @@ from runner.cli.terminal import print_message
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
-    from runner.adoption.command_trials import FirstMeasurement
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
     from runner.subject.build import BuildFailure
@@ -292,7 +292,9 @@ def _make_count_repeat(
     may_change_options
         Whether the program's own option for a single thread may be added.
     """
-    stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
+    from runner.adoption.stable_count_trials import find_single_thread_command, find_stable_environment
+
+    stable_command = find_stable_environment(first_measurement, proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
         behaviour = "does not vary" if len(set(stable_command.faults)) == 1 else "varies less"
@@ -301,7 +303,7 @@ def _make_count_repeat(
         tried_assignments = _list_assignments(first_measurement, proposal, chosen_command)
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
     if may_change_options and len(set(stable_command.faults)) > 1:
-        single_thread = first_measurement.find_single_thread_command(proposal, chosen_command, tree)
+        single_thread = find_single_thread_command(first_measurement, proposal, chosen_command, tree)
         if single_thread is not None:
             stable_command = single_thread
             print_message(
@@ -315,9 +317,11 @@ def _list_assignments(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tried_command: "TriedCommand"
 ) -> list[str]:
     """Return the assignments of variables that are tried to make the count of a command repeat."""
+    from runner.adoption.stable_count_trials import list_variables
+
     assignments = (
         f"{name}={value}"
-        for variables in first_measurement.list_variables(proposal, tried_command.run)
+        for variables in list_variables(first_measurement, proposal, tried_command.run)
         for name, value in variables.items()
     )
     return list(dict.fromkeys(assignments))
@@ -336,13 +340,14 @@ def _count_start_faults(
     one; its count while it prints its version or usage is then used instead.
     """
     from runner.adoption.command_choice import count_start_faults, list_descriptions
+    from runner.adoption.command_trials import try_runs
 
     start_faults = count_start_faults(chosen_command, tried_commands)
     if start_faults <= min(chosen_command.faults):
         return start_faults
     descriptions = list_descriptions(chosen_command, first_measurement.list_run_proposals(proposal, tree))
     with show_activity("trying what was built") as show_progress:
-        described_commands = list(first_measurement.try_runs(proposal, descriptions, tree, show_progress))
+        described_commands = list(try_runs(first_measurement, proposal, descriptions, tree, show_progress))
     return count_start_faults(chosen_command, described_commands)
 
 
@@ -412,6 +417,7 @@ def _find_larger_input(
 
     If the program is slow with the input, it gets a smaller one. The project itself is not built again.
     """
+    from runner.adoption.command_trials import try_runs
     from runner.adoption.larger_input import LARGE_BYTES, propose_larger_input, reduce_size
     from runner.adoption.proposal import add_build_step
 
@@ -428,7 +434,7 @@ def _find_larger_input(
         ):
             # Take only the first result. If the command fails, the second trial passes the file as standard input,
             # which cannot be compared with the trial of the small file.
-            result = next(iter(first_measurement.try_runs(build, [run], extended_tree, show_progress)))
+            result = next(iter(try_runs(first_measurement, build, [run], extended_tree, show_progress)))
             max_bytes = reduce_size(max_bytes, result)
             if max_bytes:
                 continue
@@ -448,6 +454,7 @@ def _build_chosen_target(
     quick, or if the target alone does not build a program that works alike, these are the given ones.
     """
     from runner.adoption.command_choice import take_similar_faults
+    from runner.adoption.command_trials import try_runs
     from runner.adoption.server_proposals import get_program
     from runner.adoption.systems.cmake import propose_single_target
     from runner.subject.build import BuildFailure
@@ -462,7 +469,7 @@ def _build_chosen_target(
     try:
         with show_activity("building the chosen program alone") as show_progress:
             target_tree, build = first_measurement.build(target_build)
-            results = list(first_measurement.try_runs(target_build, [chosen_command.run], target_tree, show_progress))
+            results = list(try_runs(first_measurement, target_build, [chosen_command.run], target_tree, show_progress))
     except (BuildFailure, FaultwatchError):
         return given
     result = next((result for result in results if result.run == chosen_command.run), None)
@@ -482,12 +489,14 @@ def _try_larger_folder(
     the folder in which it starts, and does much more work there than in an empty one; also if the build fails or would
     take long.
     """
+    from runner.adoption.command_trials import try_runs
+    from runner.adoption.input_trials import find_folder_to_copy
     from runner.adoption.larger_folder import propose_larger_folder
     from runner.adoption.larger_input import does_more_work
     from runner.adoption.proposal import add_build_step
     from runner.subject.build import BuildFailure
 
-    copied_folder = first_measurement.find_folder_to_copy(proposal, chosen_command, tree)
+    copied_folder = find_folder_to_copy(first_measurement, proposal, chosen_command, tree)
     if copied_folder is None or _takes_long_to_build(first_measurement, proposal):
         return None
     folder, n_copies = copied_folder
@@ -499,7 +508,7 @@ def _try_larger_folder(
             first_measurement.extend_build(proposal, step, tree) as extended_tree,
         ):
             tried_command, result_in_empty_folder = (
-                next(iter(first_measurement.try_runs(build, [run], extended_tree, show_progress))) for run in runs
+                next(iter(try_runs(first_measurement, build, [run], extended_tree, show_progress))) for run in runs
             )
         start_faults = min(result_in_empty_folder.faults, default=0)
         if not start_faults or not does_more_work(tried_command, result_in_empty_folder, start_faults):
@@ -541,10 +550,11 @@ def _find_command_with_more_work(
     runtime_faults
         The faults with which the program's runtime starts.
     """
+    from runner.adoption.command_trials import try_runs
     from runner.adoption.larger_input import does_more_work, list_runs_of_other_programs
 
     def try_run(run: "RunProposal") -> "TriedCommand":
-        return next(iter(first_measurement.try_runs(proposal, [run], tree, show_progress)))
+        return next(iter(try_runs(first_measurement, proposal, [run], tree, show_progress)))
 
     if does_more_work(larger_result, small_result, runtime_faults):
         return larger_result
@@ -742,7 +752,7 @@ def _describe_problem(
     is_part_found
         Whether the part is a tool in a folder of this host, which the next attempt uses.
     """
-    from runner.adoption.command_trials import describe_build_failure
+    from runner.adoption.build_failure_text import describe_build_failure
 
     if part and is_part_found:
         return f"{part.tool} is outside its PATH: the next attempt adds its folder"
@@ -784,7 +794,7 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
 
 def _get_first_error(failure: Exception) -> str:
     """Return the first error in the log of a failed build; empty if there is none, or if the build timed out."""
-    from runner.adoption.command_trials import hide_build_path
+    from runner.adoption.build_failure_text import hide_build_path
     from runner.subject.build import BuildFailure
     from runner.subject.build_errors import find_first_error
 
@@ -860,11 +870,12 @@ def _try_made_input(
     it.
     """
     from runner.adoption.command_choice import is_given_work
+    from runner.adoption.input_trials import propose_made_input
     from runner.subject.build import BuildFailure
 
     if any(result.faults and is_given_work(result) for result in tried_commands):
         return None
-    made_input = first_measurement.propose_made_input(proposal, tried_commands, tree)
+    made_input = propose_made_input(first_measurement, proposal, tried_commands, tree)
     if made_input is None:
         return None
     build, runs = made_input
@@ -882,10 +893,12 @@ def _try_and_print(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", runs: "list[RunProposal]", tree: Path
 ) -> "list[TriedCommand]":
     """Try commands; print and return the results."""
+    from runner.adoption.command_trials import try_runs
+
     tried_commands: list[TriedCommand] = []
     previous_problem = ""
     with show_activity("trying what was built") as show_progress:
-        for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
+        for result in try_runs(first_measurement, proposal, runs, tree, show_progress):
             # Failures quote the command as its words, which may need other quotes than the proposal has.
             quoted_command = shlex.join(shlex.split(result.run.command))
             problem = result.problem.removeprefix(f"`{result.run.command}` ").removeprefix(f"`{quoted_command}` ")
