@@ -505,7 +505,7 @@ def _describe_weakness(tried_command: "TriedCommand") -> str:
 
 def _suggest_work(run: "RunProposal") -> str:
     """Return how a command that does little more than start gets work: a test of a library needs a driver instead."""
-    from runner.cli.init_choice import DRIVER_HINT
+    from runner.cli.init_remedies import DRIVER_HINT
 
     if run.load:
         return _LOAD_HINT
