@@ -305,8 +305,8 @@ def _list_wrapper_scripts(sources: Sources) -> list[str]:
 def propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
     """Return a command of a document, in which the program is started from the top of the built tree."""
     line = " ".join((start_command, *command.arguments))
-    if command.writer:
-        line = build_shell_command(f"{command.writer} | {line}")
+    if command.input_command:
+        line = build_shell_command(f"{command.input_command} | {line}")
         return RunProposal(
             line, may_do_nothing=True, is_test=True, program=start_command, is_fallback=True, reads_text=True
         )
