@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.command_trials import describe_build_failure
+from runner.adoption.build_failure_text import describe_build_failure
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
