@@ -66,13 +66,15 @@ def describe_change(
     changed_place, definition = difference.changed_place, difference.altered_definition
     about_line = _describe_changed_lines(difference, escape_text, named_line)
     other_change = _escape_sentences(difference.other_change, escape_text)
-    code = _describe_code(difference.changed_code, escape_text)
+    policy_changes = difference.policy_changes[:max_policy_changes]
+    is_code_known = difference.changed_code in policy_changes
+    code = "" if is_code_known else _describe_code(difference.changed_code, escape_text)
     if definition is None and about_line:
         about_line = f"{about_line} {code}".rstrip()
     elif definition is None and other_change:
         other_change = f"{other_change} {code}".rstrip()
     is_leading = changed_place is not None and (changed_place.manages_memory or changed_place.has_most_of(growth))
-    about_policy = _describe_policy(difference.policy_changes[:max_policy_changes], escape_text)
+    about_policy = _describe_policy(policy_changes, escape_text)
     is_policy_first = changed_place is not None and changed_place.manages_memory
     sentences = [
         _escape_sentences(difference.conclusion, escape_text),

@@ -39,12 +39,15 @@ _POLICY_NAME = re.compile(
 """What is in the names of code that collects garbage, and of code that keeps memory or gives it back. Code that only
 frees objects is everywhere."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_NUMBER = re.compile(r"(?<![\w.])(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
+_NUMBER = re.compile(r"(?<![\w.])(?!0\b(?![xX.]))(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
+"""A number but 0, with which variables begin."""
 _CONSTANT = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()")
 """A name in capitals that is not called."""
-_CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<>](?!-)|&&|\|\||[=!]=")
-_DEFINED_NAME = re.compile(r"#\s*define\s+(\w+)|(\w+)\s*(?:[-+*/|]?=(?!=)|\+\+|--)")
+_CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<]|(?<!-)>|&&|\|\||[=!]=")
+_DEFINED_NAME = re.compile(r"#\s*define\s+(\w+)|(\w+)\s*(?:[-+*/|]?=(?!=)|\+\+|--)|(?:\+\+|--)(?:\w+(?:->|\.))*(\w+)")
 """A name to which a line gives a value."""
+_TABLE_ENTRY = re.compile(r"\{.*\}|[\w\"']\s*:")
+"""What can be the line of a table: values in braces, or a value after a key."""
 _CHECK = re.compile(r"\w*assert\w*\s*\(", re.IGNORECASE)
 _MIN_FAULTS = 3
 """A smaller difference is not worth a cause that only the names of code suggest."""
@@ -104,14 +107,16 @@ def _is_policy_change(change: ChangedCode) -> bool:
     names = [change.function, *(name for text in texts for name in _NAME.findall(text))]
     if not any(map(_POLICY_NAME.search, names)):
         return False
-    if any(_differs(change, pattern) for pattern in (_NUMBER, _CONSTANT)) or any(map(_CONDITION.search, texts)):
+    defined_names = _list_defined_names(change)
+    if any(map(_CONDITION.search, texts)) or any(map(_POLICY_NAME.search, defined_names)):
         return True
-    return any(map(_POLICY_NAME.search, _list_defined_names(change)))
+    sets_value = bool(defined_names) or any(map(_TABLE_ENTRY.search, texts))
+    return sets_value and any(_differs(change, pattern) for pattern in (_NUMBER, _CONSTANT))
 
 
 def _list_defined_names(change: ChangedCode) -> list[str]:
     """Return the names to which a line gives a value, before or after the change."""
-    return [first or second for text in _list_texts(change) for first, second in _DEFINED_NAME.findall(text)]
+    return [name for text in _list_texts(change) for names in _DEFINED_NAME.findall(text) for name in names if name]
 
 
 def _list_texts(change: ChangedCode) -> list[str]:

@@ -64,6 +64,16 @@ def test_other_numbers_come_first_then_other_constants_then_conditions() -> None
     assert explain(COUNT, TEST, LIMIT, DELAY).policy_changes[:2] == (DELAY, LIMIT)
 
 
+def test_a_line_that_only_counts_is_told() -> None:
+    for text in ("++heap->gc_counter;", "state.gc_debt -= size;"):
+        assert explain(code("", text, "alloc_object")).policy_changes
+
+
+def test_the_text_of_a_line_is_told_once() -> None:
+    difference = explain(DELAY).model_copy(update={"changed_code": DELAY})
+    assert sum("purge_delay" in sentence for sentence in describe_change(difference, str)) == 1
+
+
 def test_of_a_function_with_many_such_lines_two_are_told() -> None:
     many = [code(f"if (pause > {n})", f"if (pause > {n + 1})", "set_pause", line=n) for n in range(1, 9)]
     assert explain(*many).policy_changes == tuple(many[:2])
@@ -79,11 +89,12 @@ def test_in_the_gate_one_line_is_enough() -> None:
     [
         code("n = 25;", "n = 10;", "count_words"),
         code("assert(purge_delay > 1);", "assert(purge_delay > 2);"),
-        code("purge_all(heap);", "purge_all(heap, true);"),
+        code("purge_all(heap->next);", "purge_all(heap->next, true, 20);"),
+        code("int n = 0;", "int n = 0, n_pages = 0;", "purge_pages"),
         code("#define PURGE_DELAY 1", "#define PURGE_DELAY 2", file="tests/purge.c"),
         code("purge_delay = 1", "purge_delay = 2", file="docs/purge.md"),
     ],
-    ids=["other-names", "assertion", "call", "test", "document"],
+    ids=["other-names", "assertion", "call", "start-at-zero", "test", "document"],
 )
 def test_other_changed_lines_are_no_policy(change: ChangedCode) -> None:
     assert explain(change).policy_changes == ()
