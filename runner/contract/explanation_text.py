@@ -123,6 +123,9 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str, total_g
     total_growth
         The whole difference in faults, of which the line may have only a small part.
     """
+    if changed_place.manages_memory and changed_place.is_removed:
+        does = "gave back or write-protected" if changed_place.gives_back else "requested"
+        return f"The change removed or rewrote {place_text}, which called the code that {does} this memory."
     if changed_place.gives_back:
         return f"Of the changed lines, {place_text} calls the code that gives back or write-protects this memory."
     if changed_place.requests:

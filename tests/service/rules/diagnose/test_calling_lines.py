@@ -265,6 +265,20 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(
             "memory."
         )
     assert find_place(main=(1, 2)) is None, "no line that was changed is on the stacks"
+    request = DiagnosisRequest(
+        profile=returned(0),
+        before=returned(5000),
+        changed_lines={"src/arena.c": ((30, 30),)},
+        removed_lines={"src/arena.c": ((18, 22),)},
+    )
+    opposite = diagnose_profile(request).difference
+    assert opposite is not None
+    assert (opposite.changed_place is not None) is is_named
+    if opposite.changed_place:
+        assert describe_changed_place(opposite.changed_place, opposite.changed_place.place, -5000) == (
+            "The change removed or rewrote purge at src/arena.c:20 (before), which called the code that gave back or "
+            "write-protected this memory."
+        )
 
 
 def test_a_recursive_line_counts_each_fault_once() -> None:

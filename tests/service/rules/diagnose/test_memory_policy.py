@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from runner.contract.code_change import ChangedCode, ChangedFile
-from runner.contract.diagnosis import DiagnosisRequest, Difference
+from runner.contract.diagnosis import ChangedPlace, DiagnosisRequest, Difference, DifferencePart, FaultCause
 from runner.contract.explanation_text import describe_change
 from runner.contract.profile import Memory, Profile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
+from service.rules.diagnose.memory_policy import relate_to_policy
 from tests.service.rules.diagnose.test_difference_causes import GROW, READ, new, profiled
 
 FILE = "src/heap.c"
@@ -105,6 +106,14 @@ def test_a_changed_line_that_faults_itself_needs_no_policy() -> None:
     difference = explain(DELAY, lines={"src/table.c": ((12, 12),), FILE: ((7, 7),)})
     assert difference.changed_place is not None
     assert difference.policy_changes == ()
+
+
+def test_a_line_that_is_named_because_it_gives_memory_back_is_told_once() -> None:
+    place = ChangedPlace(place="f at src/heap.c:7", source_file=FILE, source_line=7, faults=0, gives_back=True)
+    part = DifferencePart(cause=FaultCause.AFTER_MADVISE, before=0, after=90, place="g at a.c:1", sentence="touches")
+    difference = Difference(before=0, after=90, parts=(part,), changed_place=place)
+    request = DiagnosisRequest(profile=profiled(new(90)), changed_code=(DELAY, TEST))
+    assert relate_to_policy(difference, request).policy_changes == (TEST,)
 
 
 def test_pages_of_files_and_scattered_faults_need_no_policy() -> None:
