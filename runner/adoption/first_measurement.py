@@ -201,8 +201,8 @@ class FirstMeasurement:
             The revision does not build, or this host cannot measure.
         """
         tree, new_build = self.workbench.builder.build(self.repository, self.revision.commit, workload)
-        # Enough samples are taken to see whether the counts repeat. Three starts of a server suffice; each takes as long
-        # as all its windows.
+        # Take enough samples to see whether the counts repeat. Three starts of a server suffice; each takes as long as
+        # all its windows.
         own_sampling = Sampling.from_workload(workload)
         max_samples = _MIN_SAMPLES if workload.server else max(own_sampling.max_samples, _MIN_SAMPLES)
         min_samples = min(max(own_sampling.min_samples, _MIN_SAMPLES), max_samples)

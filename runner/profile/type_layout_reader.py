@@ -86,6 +86,15 @@ class UnitReader:
         yield from self._iterate_types(self._top, (), 0)
 
     def _iterate_types(self, scope: DIE, prefix: tuple[str, ...], depth: int) -> Iterator[Layout]:
+        """Yield the layouts of the types in a scope: a file, a namespace or a type.
+
+        Parameters
+        ----------
+        prefix
+            The names of the scopes around the types.
+        depth
+            How many scopes lie around this one.
+        """
         for entry in scope.iter_children():
             name = _read_text(entry, "DW_AT_name")
             if entry.tag in _SCOPES and name not in _LIBRARY_SCOPES and depth < _MAX_DEPTH:

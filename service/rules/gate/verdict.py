@@ -15,7 +15,7 @@ from runner.contract.metric_verdict_text import has_clearly_moved
 from service.rules.comparison import comparison_verdict
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
-from service.rules.gate.judge_change_acceptance import needs_acceptance
+from service.rules.gate.workload_file_acceptance import needs_acceptance
 from service.rules.relative_change import compute_change_rank
 from service.text import commands_to_copy
 
