@@ -30,7 +30,7 @@ from service.forges.webhook_actions import (
 )
 from service.jobs.scheduler import JobScheduler
 from service.jobs.workflow_updates import update_job_from_workflow
-from service.pipeline import gate_insights
+from service.pipeline import gate_diagnoses
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
 from service.schemas.triage import BisectPolicy
@@ -102,7 +102,9 @@ class ForgeWorker:
                 gate = session.get_one(ForgeGate, gate_id, options=[store.WITH_PULL])
                 wanted_version = gate.wanted
                 publication = self._build_publication(gate)
-                publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
+                publication = publication.add_diagnoses(
+                    gate_diagnoses.find_case_diagnoses(session, publication.outcome)
+                )
                 publication = replace(publication, bisect_policies=_list_policies(session, publication))
             comment_id = forge.publish(publication)
 

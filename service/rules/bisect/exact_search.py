@@ -426,7 +426,7 @@ class _ExactSearch:
         commits_to_measure = (
             [useful_commit]
             if useful_commit is not None
-            else self._list_unmeasured_parents(old_end, new_end, suspects, references)
+            else self._list_commits_needed_for_culprit(old_end, new_end, suspects, references)
         )
         if commits_to_measure:
             self.required_commits += commits_to_measure
@@ -578,7 +578,7 @@ class _ExactSearch:
             ]
         return agreements
 
-    def _list_unmeasured_parents(
+    def _list_commits_needed_for_culprit(
         self, old_end: str, new_end: str, suspects: int, references: BranchReferences
     ) -> list[str]:
         """Return the unmeasured commits that have to be measured before ``new_end`` is named as a culprit.
