@@ -27,6 +27,7 @@ from runner.contract.level import Number, compute_median
 from service.rules.bisect import refusals
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
+from service.rules.bisect.merge_blame import blame_merge, collect_failed_ancestors, has_level_of_branch
 from service.rules.bisect.next_commits import choose_positions
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 
@@ -473,16 +474,18 @@ class _ExactSearch:
             Those that the branches inside the gap clear.
         """
         moved_within = self._sum_effects(suspects)
-        # If the end may have changed nothing itself, cleared suspects are candidates as well.
-        may_end_be_innocent = moved_within != 0 or (
-            remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
+        may_be_innocent = moved_within != 0 or (
+            remaining_suspects.bit_count() == 1
+            and has_level_of_branch(self.graph, self.values, new_end, suspects, self.do_differ)
         )
-        candidates = suspects if may_end_be_innocent else remaining_suspects
-        failed_bits = self._collect_failed_ancestors(new_end)
-        if failed_bits:
-            # A parent could not be measured. So suspects stay candidates if they were cleared only because two measured
-            # commits around them have the same level.
-            candidates |= suspects & ~cleared_commits | failed_bits
+        failed_ancestors = collect_failed_ancestors(self.graph, self.failed_commits, new_end)
+        candidates = blame_merge(
+            suspects,
+            remaining_suspects,
+            cleared_commits,
+            failed_ancestors=failed_ancestors,
+            may_be_innocent=may_be_innocent,
+        )
         parent = old_end
         if old_end not in self.values:
             # The older end cannot be measured; its level is that of its newest measured ancestor. All commits since
@@ -497,26 +500,6 @@ class _ExactSearch:
             candidates=tuple(self.graph.list_members(candidates)),
             branch_change=moved_within,
         )
-
-    def _has_level_of_branch(self, merge: str, suspects: int) -> bool:
-        """Return whether a merge has the level of a branch that it merged.
-
-        The merge then changed nothing itself; two changes cancel each other in the branch, but not in the line.
-        """
-        parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
-        merged_parents = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
-        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged_parents)
-
-    def _collect_failed_ancestors(self, commit: str) -> int:
-        """Return the failed ancestors of a commit with only failed commits between them and it, as a bit set."""
-        failed_bits, pending_commits = 0, [commit]
-        while pending_commits:
-            for parent in self.graph.parents[pending_commits.pop()]:
-                bit = 1 << self.graph.index_of[parent] if parent in self.failed_commits and parent in self.graph else 0
-                if bit & ~failed_bits:
-                    failed_bits |= bit
-                    pending_commits.append(parent)
-        return failed_bits
 
     @cached_property
     def _failed_bits(self) -> int:
