@@ -200,13 +200,15 @@ def _send_reports(
     All commits are sent first, so that the service sorts them only once.
     """
     started_at = time.monotonic()
+    # Send the commits of each subject.
     revisions_by_subject: dict[str, dict[str, Revision]] = {}
     for report in reports:
         revisions_by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
     history, refs = commit_finder.list_history()
+    connecting_revisions = {revision.commit: revision for revision in history}
     for subject, revisions in revisions_by_subject.items():
-        connecting_revisions = {revision.commit: revision for revision in history}
         service.send_revisions(subject, list((connecting_revisions | revisions).values()), refs)
+    # Send the reports.
     n_created = n_already_stored = n_conflicting = 0
     with show_activity("storing runs") as activity:
         activity.set_remaining_steps(len(reports))
