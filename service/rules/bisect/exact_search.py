@@ -45,10 +45,12 @@ def search_exact_metric(question: Question, observations: Iterable[Observation],
     max_commits
         How many commits to return at most: as many as are built in parallel.
     """
+    # Step 1: refuse a range whose ends cannot be measured.
     values, failed_commits = _read_levels(observations)
     refusal = refusals.refuse_unfit_ends(question, failed_commits)
     if refusal is not None:
         return refusal
+    # Step 2: measure the ends, or search between them. Until both are measured, the whole range is one gap.
     graph = question.graph
     values_in_range = {commit: level for commit, level in values.items() if commit in graph.index_of}
     state = _ExactSearch(graph, values_in_range, failed_commits, question.min_difference)
@@ -69,9 +71,9 @@ def search_exact_metric(question: Question, observations: Iterable[Observation],
             return Found(culprits=tuple(_sort_culprits_by_position(state.culprits.values(), graph)))
         if is_complete:
             return refusals.refuse_small_changes(question, good, bad)
+    # Step 3: choose what to measure next. Required commits come first. Commits inside the gaps, the parts of the range
+    # whose ends differ, are only guesses that use the remaining parallel builds.
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
-    # Required commits come first. Commits inside the gaps, the parts of the range whose ends differ, are only guesses
-    # that use the remaining parallel builds. Until both ends are measured, the whole range is one gap.
     commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
     n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
     return Measure(commits=tuple(commits), runs_left=n_left)

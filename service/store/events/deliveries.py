@@ -29,7 +29,7 @@ _MAX_PROBLEM_CHARACTERS = 1000
 """Maximum length of the problem of a failed attempt."""
 
 
-def claim_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
+def log_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
     """Log a message that is about to be sent; return its id."""
     message_id = hash_document([channel_name, *sorted(occasions)])
     session.add_all(
