@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from runner.contract.base import Line, Name, Strict
 from runner.contract.profile import Count, Label, Profile
@@ -16,6 +16,15 @@ MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000,
 MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 500, 10
 """The largest numbers of definitions of a change, of uses of each, and of calls in a use. Definitions of a larger
 change are left out."""
+MAX_CHANGED_CODE, MAX_CODE_TEXT = 1000, 200
+"""The largest number of changed lines whose text a request contains, and the length of each text."""
+MAX_POLICY_CHANGES = 5
+"""The largest number of changed lines that are named because they may decide when memory is given back."""
+
+
+_MIN_LEADING_SHARE, _MIN_LEADING_FAULTS = 0.5, 3
+"""A changed line with at least this share of the difference, and this many faults, comes before everything else that
+the change did. Which line is the first to touch a single page also depends on what lies on it."""
 
 
 class CallSite(Strict):
@@ -84,6 +93,23 @@ class ChangedCall(Strict):
     """Lines after the change that call ``caller``; empty if they were not searched, or if there are too many."""
 
 
+class ChangedCode(Strict):
+    """The text of a line before and after a change, without comments and indentation. Untrusted, like all text."""
+
+    file: Label
+    """The file, relative to the top of the repository."""
+    line: _LineNumber
+    """The number of the line after the change; of a removed line, that of the line in its place."""
+    line_before: _LineNumber = 0
+    """The number of the line before the change; 0 if it is new."""
+    function: Label = ""
+    """The function, macro or type that contains the line; empty if it is not recognised."""
+    text_before: Annotated[str, StringConstraints(max_length=MAX_CODE_TEXT)] = ""
+    """The text before the change; empty if the line is new."""
+    text_after: Annotated[str, StringConstraints(max_length=MAX_CODE_TEXT)] = ""
+    """The text after the change; empty if the line was removed."""
+
+
 class DiagnosisRequest(Strict):
     """A profile, and optionally the profile of the state before a change."""
 
@@ -97,6 +123,8 @@ class DiagnosisRequest(Strict):
     """The calls in the lines that the change added or rewrote, of functions that only one of these lines calls."""
     changed_definitions: tuple[ChangedDefinition, ...] = Field(default=(), max_length=MAX_CHANGED_DEFINITIONS)
     """The definitions that the change alters; empty if unknown, or if there are too many."""
+    changed_code: tuple[ChangedCode, ...] = Field(default=(), max_length=MAX_CHANGED_CODE)
+    """The text of the changed lines, at first those of files that were seen to run; empty if unknown."""
     changed_files: tuple[ChangedFile, ...] = Field(default=(), max_length=MAX_CHANGED_FILES)
     """The files that the change alters in more than comments, spaces and names; empty if unknown."""
     is_cosmetic: bool = False
@@ -208,6 +236,15 @@ class ChangedPlace(Strict):
         """Whether the line does not fault more itself, but calls what gives back or requests the memory that faults."""
         return self.gives_back or self.requests
 
+    def has_most_of(self, growth: int) -> bool:
+        """Return whether the line, or the code that it calls, has most of a difference of so many faults."""
+        is_large = self.faults * growth >= _MIN_LEADING_SHARE * growth * growth
+        return is_large and abs(self.faults) >= min(_MIN_LEADING_FAULTS, abs(growth))
+
+    def explains(self, growth: int) -> bool:
+        """Return whether the line itself has most of a difference of so many faults."""
+        return self.has_most_of(growth) and not (self.manages_memory or self.is_caller)
+
 
 class AlteredDefinition(Strict):
     """A definition that the change alters, and the line by which it acts on the difference."""
@@ -215,6 +252,9 @@ class AlteredDefinition(Strict):
     name: Line
     place: Line
     """The changed line: its file and number."""
+    source_file: Label = ""
+    """The file of the changed line, relative to the top of the repository."""
+    source_line: _LineNumber = 0
     values: Line = ""
     """The values of a macro or a constant before and after, with an arrow between them; empty if unknown."""
     use: Line
@@ -246,6 +286,12 @@ class Difference(Strict):
     altered_definition: AlteredDefinition | None = None
     """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
     None if a changed line explains as much of the difference itself, or if no such definition is known."""
+    changed_code: ChangedCode | None = None
+    """The text of the line of ``changed_place``, ``altered_definition`` or the only definition that ``other_change``
+    names; None if it is unknown."""
+    policy_changes: tuple[ChangedCode, ...] = Field(default=(), max_length=MAX_POLICY_CHANGES)
+    """Changed lines that may decide when memory is collected, kept or given back, if nothing else is known to explain
+    the difference better."""
     other_change: Line = ""
     """A sentence on what the change alters, or on the changed line nearest to the leading cause, if no changed line
     explains the difference; empty otherwise, or if there is nothing to add."""

@@ -194,6 +194,8 @@ def find_opposite_places(
     if not has_opposite:
         return changed_place, None
     opposite_place = build_changed_place(opposite, growths[opposite], is_caller=False)
+    if changed_place and changed_place.place == opposite_place.place:
+        return changed_place, None  # What the line calls has fewer faults, and more of them are its own.
     return (changed_place, opposite_place) if changed_place else (opposite_place, None)
 
 

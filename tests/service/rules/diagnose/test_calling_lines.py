@@ -162,6 +162,13 @@ def test_a_single_changed_line_has_no_opposite(faults: int) -> None:
     assert difference.opposite_place is None
 
 
+def test_a_line_that_lost_what_it_calls_and_gained_less_itself_is_named_once() -> None:
+    difference = explain({(MAIN, READ, GROW): 507}, {(MAIN, READ): 251}, file=(40, 40))
+    assert difference.changed_place is not None
+    assert difference.changed_place.place == "read_all at src/file.c:40"
+    assert difference.opposite_place is None
+
+
 def test_a_changed_line_that_only_took_faults_over_within_its_function_is_no_cause() -> None:
     first, second = (GROW.model_copy(update={"line": line}) for line in (30, 31))
     before = {(MAIN, first): 400, (MAIN, second): 100, (MAIN, READ): 100}
