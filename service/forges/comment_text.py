@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import MetricVerdict, Verdict, get_metric, metric_verdict_text
 from runner.contract.comparison import Side
 from runner.contract.metric_verdict_text import format_change
-from runner.contract.number_text import capitalize_first_letter, format_count
+from runner.contract.number_text import capitalize_first_letter, format_count, format_quantity, format_range
 from service.forges.comment_links import Links, format_last_line
 from service.forges.comment_next_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
 from service.forges.gate_verdict_text import (
@@ -26,7 +26,6 @@ from service.rules.comparison.metric_decision import describe_bounds
 from service.rules.gate import case_diagnosis
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import format_block, format_code
-from service.text.numbers import format_quantity, format_range
 
 MAX_COMMENT_BYTES = 65_536
 """GitHub's limit for a comment. It is in characters, but applied to bytes here: a text never has fewer of these."""

@@ -13,10 +13,10 @@ from typing import Literal
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, compute_median
+from runner.contract.number_text import format_number
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.metric_decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
-from service.text.numbers import format_number
 
 FALSE_ALARM_PROBABILITY = 0.001
 """Probability that two places with the same count are judged to differ."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.function_names import shorten_name
+from runner.contract.number_text import format_difference, format_signed_number
 from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import compare_stacks
@@ -14,7 +15,6 @@ from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
-from service.text.numbers import format_difference, format_signed_number
 
 _MAX_STACKS = 3
 """At most this many stacks of a case are shown."""
