@@ -41,7 +41,7 @@ def run_round(
     result = RoundResult()
     for channel in settings.channel:
         problem: str | None = None
-        for key in _log_due_messages(database, channel, now):
+        for key in _claim_messages(database, channel, now):
             # After a failure, do not call the receiver again in this round: its other messages would fail as well.
             if problem is None:
                 message = delivery.build_message(database, key, settings.url, now)
@@ -62,7 +62,7 @@ def send_due_notifications(database: Database, config: Config) -> None:
     run_round(database, settings, os.environ, datetime.now(UTC))
 
 
-def _log_due_messages(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
+def _claim_messages(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
     """Claim the messages that are due: those that failed before, and new ones; return their keys."""
     with database.writing() as session:
         row = unsent_events.get_or_create_channel(session, channel.name, now)
@@ -83,7 +83,7 @@ def _log_due_messages(database: Database, channel: ChannelSettings, now: datetim
             if occasion.event_id in event_by_id and _wants_event(channel, event_by_id[occasion.event_id])
         ]
         batches = delivery_schedule.group_events_into_messages(channel, new_occasions)
-        return retries + [deliveries.log_message(session, channel.name, batch, now) for batch in batches]
+        return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 
 def _wants_event(channel: ChannelSettings, event: EventSummary) -> bool:

@@ -80,7 +80,7 @@ class Follower:
             since = unsent_events.get_or_create_channel(session, "chat", now - timedelta(hours=1)).since
             due = unsent_events.list_unsent_events(session, "chat", since)
             if due:
-                deliveries.record_attempt(session, deliveries.log_message(session, "chat", due, now), None, now)
+                deliveries.record_attempt(session, deliveries.claim_message(session, "chat", due, now), None, now)
         self.sent += [occasion.name for occasion in due]
         assert not due or self.confirmed[-1], "a suspicion was sent"
 

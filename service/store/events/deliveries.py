@@ -29,8 +29,8 @@ _MAX_PROBLEM_CHARACTERS = 1000
 """Maximum length of the problem of a failed attempt."""
 
 
-def log_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
-    """Log a message that is about to be sent; return its id."""
+def claim_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
+    """Claim a new message: log that it is about to be sent, so that no other process sends it; return its id."""
     message_id = hash_document([channel_name, *sorted(occasions)])
     session.add_all(
         DeliveryRow(

@@ -48,7 +48,7 @@ def send_all(database: Database) -> list[str]:
         since = unsent_events.get_or_create_channel(session, "chat", START).since
         due: list[Occasion] = unsent_events.list_unsent_events(session, "chat", since)
         if due:
-            key = deliveries.log_message(session, "chat", due, datetime.now(UTC))
+            key = deliveries.claim_message(session, "chat", due, datetime.now(UTC))
             deliveries.record_attempt(session, key, None, datetime.now(UTC))
         return [occasion.name.split()[0] for occasion in due]
 
