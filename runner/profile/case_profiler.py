@@ -436,7 +436,7 @@ class Profiling(Struct, frozen=True):
             pending_times = collector.record_times(expected_counts)
         finished_at = datetime.now(UTC)
 
-        def assemble() -> Profile:
+        def assemble_profile() -> Profile:
             """Assemble the profile, with paths relative to the tree."""
             anatomy, census = pending_anatomy.result()
             fault_stacks = pending_faults.result()
@@ -479,7 +479,7 @@ class Profiling(Struct, frozen=True):
                 remarks=cut_remarks(collector.remarks),
             )
 
-        return assemble
+        return assemble_profile
 
 
 def collect_profile(

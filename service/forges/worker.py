@@ -176,7 +176,7 @@ class ForgeWorker:
     def _build_handlers(self, comment: RepositoryAction) -> Handlers:
         """Return the functions that carry out the commands of a comment."""
 
-        def accept(head: str, reason: str) -> bool:
+        def accept_change(head: str, reason: str) -> bool:
             """Accept the change of a head; return whether that succeeded."""
             assert isinstance(comment, CommandComment | AcceptHead)
             # A label accepts the head at which it was set. A comment accepts the newest head when the comment is read,
@@ -203,7 +203,7 @@ class ForgeWorker:
                     )
             return is_ordered, reply
 
-        return Handlers(accept, order_job)
+        return Handlers(accept_change, order_job)
 
     def _find_pull_request(self, action: MeasureHead) -> int | None:
         """Return the pull request recorded for a head; None if there is none. GitHub names none for a fork's head."""
