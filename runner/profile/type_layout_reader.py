@@ -78,7 +78,7 @@ class UnitReader:
         """
         if self._folder.startswith("/"):
             return not f"{self._folder}/".startswith(self._tree)
-        paths = [path for path in self._list_files() if path.startswith("/")]
+        paths = [path for path in self._list_unit_files() if path.startswith("/")]
         return bool(paths) and not any(path.startswith(self._tree) for path in paths)
 
     def iterate_types(self) -> Iterator[Layout]:
@@ -166,14 +166,14 @@ class UnitReader:
         index = _read_number(entry, "DW_AT_decl_file")
         if not index:
             return ""
-        files = self._list_files()
+        files = self._list_unit_files()
         path = files[index] if index < len(files) else ""
         path = os.path.normpath(Path(self._folder, path)) if path else ""
         if not path.startswith("/"):
             return path
         return path.removeprefix(self._tree) if path.startswith(self._tree) else None
 
-    def _list_files(self) -> list[str]:
+    def _list_unit_files(self) -> list[str]:
         """Return the files of the unit, by their indices in attributes; before DWARF 5, the first is number 1."""
         if self._files is None:
             program = self._unit.dwarfinfo.line_program_for_CU(self._unit)

@@ -103,7 +103,7 @@ def load_committed_workload(
         path = requested_workload.path
     if not path and search_all_folders:
         path = tree.find_path(requested_workload.workload.name)
-    return tree.load_workload(path, requested_workload) if path else None
+    return tree.load_workload_at(path, requested_workload) if path else None
 
 
 class _CommitTree(Struct, frozen=True):
@@ -113,7 +113,7 @@ class _CommitTree(Struct, frozen=True):
     commit: str
     scratch: Path
 
-    def load_workload(self, path: str, requested_workload: RequestedWorkload) -> Workload:
+    def load_workload_at(self, path: str, requested_workload: RequestedWorkload) -> Workload:
         """Return the workload of the file at a path, with the other files of its folder if it uses them."""
         workload = self._load_file_alone(path)
         if not workload.uses_own_folder:
