@@ -35,7 +35,6 @@ from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.missing_packages import find_missing_dependency
-from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_network_hint, list_masked_cache_folders
@@ -47,6 +46,7 @@ from runner.subject.session_tree_restorer import (
     overlay_files,
     restore_original_tree,
 )
+from runner.subject.submodules_and_lfs import IncompleteCheckout
 from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.pause_processes import Clock
