@@ -67,7 +67,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     explanations = describe_explanations(outcome, format_code)
     # The runner's explanation, or else the place that the profiles show.
     reasons = [sentence for _case, sentence in explanations[:1]] or [
-        place for place in map(case_diagnosis.format_place, outcome.diagnoses[:1]) if place
+        place for place in map(case_diagnosis.describe_place_of_growth, outcome.diagnoses[:1]) if place
     ]
     first_explanation = "".join(f" {reason}" for reason in reasons)
     # In the order of the comment. Who reads only the first lines learns what got worse, why, and how to accept it.

@@ -81,13 +81,13 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     return price.sentence if price else ""
 
 
-def format_place(diagnosis: CaseDiagnosis) -> str:
+def describe_place_of_growth(diagnosis: CaseDiagnosis) -> str:
     """Return a sentence as Markdown that says where most additional faults come from; empty if it is unknown."""
     if not diagnosis.place:
         return ""
     growth, *further_growth = (growth for growth, _stack in diagnosis.growing_stacks)
     elsewhere = sum(further_growth) + diagnosis.other_growth
-    # Otherwise, the place could have more additional faults than the verdict says that there are in all.
+    # The place can have more additional faults than the whole case, if other places have fewer than before.
     decrease = f", and {-elsewhere:,} fewer elsewhere" if elsewhere < 0 else ""
     price = f"; the change costs {diagnosis.price}" if diagnosis.price else ""
     place = format_code(diagnosis.place, _MAX_STACK_LENGTH)

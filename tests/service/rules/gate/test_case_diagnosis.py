@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 from runner.contract.profile import Frame, Profile, StackKind, Touch
-from service.rules.gate.case_diagnosis import CaseDiagnosis, format_case_diagnoses, format_place, make_case_diagnosis
+from service.rules.gate.case_diagnosis import (
+    CaseDiagnosis,
+    format_case_diagnoses,
+    describe_place_of_growth,
+    make_case_diagnosis,
+)
 from tests.service import profiles
 
 FRAMES = (
@@ -27,7 +32,7 @@ def explain() -> CaseDiagnosis:
 
 def test_the_line_in_the_code_is_named_with_what_other_lines_save() -> None:
     assert (
-        format_place(explain())
+        describe_place_of_growth(explain())
         .replace("\N{NO-BREAK SPACE}", " ")
         .startswith("Where: +1,024 faults in <code>grow at copy&#46;c&#58;42</code>, and 1,023 fewer elsewhere")
     )
@@ -38,4 +43,4 @@ def test_the_rows_of_the_stacks_add_up() -> None:
 
 
 def test_without_a_profile_of_base_no_place_is_claimed() -> None:
-    assert format_place(make_case_diagnosis("copy", None, profile(1_025, 477))) == ""
+    assert describe_place_of_growth(make_case_diagnosis("copy", None, profile(1_025, 477))) == ""
