@@ -3,8 +3,8 @@ from __future__ import annotations
 from runner.contract.profile import Frame, Profile, StackKind, Touch
 from service.rules.gate.case_diagnosis import (
     CaseDiagnosis,
-    format_case_diagnoses,
     describe_place_of_growth,
+    format_case_diagnoses,
     make_case_diagnosis,
 )
 from tests.service import profiles
