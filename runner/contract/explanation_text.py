@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
-from runner.contract.diagnosis import MAX_POLICY_CHANGES, AlteredDefinition, ChangedCode, ChangedPlace, Difference
+from runner.contract.code_change import ChangedCode
+from runner.contract.diagnosis import MAX_POLICY_CHANGES, AlteredDefinition, ChangedPlace, Difference
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from runner.contract.diagnosis import MAX_CODE_TEXT, ChangedCode
+from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode
 from runner.subject.code_names import find_enclosing_name
 from runner.subject.code_tokens import split_tokens
 

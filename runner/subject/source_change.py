@@ -13,7 +13,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.contract.diagnosis import (
+from runner.contract.code_change import (
     MAX_CALL_SITES,
     MAX_CHANGED_CALLS,
     MAX_CHANGED_CODE,
@@ -24,7 +24,7 @@ from runner.contract.diagnosis import (
     ChangedCode,
     ChangedDefinition,
     ChangedFile,
-    DiagnosisRequest,
+    ChangeFromCommit,
     LineRange,
 )
 from runner.contract.profile import Profile
@@ -103,23 +103,23 @@ class SourceChange(Struct, frozen=True):
     files: tuple[ChangedFile, ...] = ()
     is_cosmetic: bool = False
 
-    def build_request(self, profile: Profile, before: Profile | None) -> DiagnosisRequest:
-        """Return the request for a diagnosis of a profile, compared with that before this change."""
-        return DiagnosisRequest(
-            profile=profile,
-            before=before,
+    def add_to_profile(self, profile: Profile, before: Profile) -> Profile:
+        """Return a profile with this change, from the commit of an earlier profile to its own."""
+        change = ChangeFromCommit(
+            base=before.revision.commit,
             changed_lines=self.lines,
             removed_lines=self.removed_lines,
             changed_calls=self.calls,
             changed_definitions=self.definitions,
-            changed_code=_select_code(self.code, [profile, before] if before else [profile]),
+            changed_code=_select_code(self.code, (before, profile)),
             changed_files=self.files,
             is_cosmetic=self.is_cosmetic,
         )
+        return profile.model_copy(update={"change": change})
 
 
 def _select_code(code: Sequence[ChangedCode], profiles: Sequence[Profile]) -> tuple[ChangedCode, ...]:
-    """Return as many changed lines as a request may contain, those of files that were seen to run first."""
+    """Return as many changed lines as a profile may contain, those of files that were seen to run first."""
     files = {frame.file for profile in profiles for frame in profile.frames}
     return tuple(sorted(code, key=lambda line: line.file not in files)[:MAX_CHANGED_CODE])
 

@@ -11,17 +11,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from runner.contract.base import MAX_LINE_CHARACTERS
-from runner.contract.diagnosis import (
-    AlteredDefinition,
-    ChangedCode,
-    ChangedDefinition,
-    ChangedFile,
-    ChangedPlace,
-    DiagnosisRequest,
-    Difference,
-    FaultCause,
-    Use,
-)
+from runner.contract.code_change import ChangedCode, ChangedDefinition, ChangedFile, Use
+from runner.contract.diagnosis import AlteredDefinition, ChangedPlace, DiagnosisRequest, Difference, FaultCause
 from runner.contract.explanation_text import describe_unmoved_lines
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count

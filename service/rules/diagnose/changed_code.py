@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.contract.diagnosis import ChangedCode, Difference
+from runner.contract.code_change import ChangedCode
+from runner.contract.diagnosis import Difference
 
 
 def add_changed_code(difference: Difference, changed_code: Sequence[ChangedCode]) -> Difference:

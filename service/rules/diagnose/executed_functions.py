@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 
-from runner.contract.diagnosis import ChangedDefinition, DiagnosisRequest
+from runner.contract.code_change import ChangedDefinition
+from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile, StackProfile
 from service.rules.diagnose.profile_facts import Facts
 

@@ -10,13 +10,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 
-from runner.contract.diagnosis import (
-    MAX_POLICY_CHANGES,
-    ChangedCode,
-    DiagnosisRequest,
-    Difference,
-    FaultCause,
-)
+from runner.contract.code_change import ChangedCode
+from runner.contract.diagnosis import MAX_POLICY_CHANGES, DiagnosisRequest, Difference, FaultCause
 from runner.contract.source_files import is_auxiliary_file, is_source_file
 from service.rules.diagnose.executed_functions import FunctionInFile, list_executed_functions
 from service.rules.diagnose.scattered_difference import is_scattered

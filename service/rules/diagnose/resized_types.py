@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence, Set
 from msgspec import Struct
 
 from runner.contract.base import MAX_LINE_CHARACTERS
-from runner.contract.diagnosis import ChangedDefinition, Difference, FaultCause
+from runner.contract.code_change import ChangedDefinition
+from runner.contract.diagnosis import Difference, FaultCause
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path

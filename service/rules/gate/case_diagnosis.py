@@ -43,7 +43,7 @@ class CaseDiagnosis:
 
 def make_case_diagnosis(case: str, before: Profile | None, after: Profile) -> CaseDiagnosis:
     """Explain a case with the profile of head, compared with that of base if there is one."""
-    findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
+    findings = diagnose_profile(DiagnosisRequest.from_profiles(before, after)).findings
     stacks = compare_stacks(before, after) if before else []
     growing = [stack for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0]
     return CaseDiagnosis(

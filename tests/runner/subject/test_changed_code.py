@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.diagnosis import MAX_CHANGED_CODE, MAX_CODE_TEXT, ChangedCode
+from runner.contract.code_change import MAX_CHANGED_CODE, MAX_CODE_TEXT, ChangedCode
 from runner.contract.profile import Frame
 from runner.subject.changed_code import list_changed_code
 from runner.subject.repository import Repository
@@ -63,9 +63,10 @@ def test_of_too_many_lines_those_of_files_that_ran_are_kept() -> None:
     lines = tuple(ChangedCode(file="other.c", line=n, text_after="x = 1;") for n in range(1, MAX_CHANGED_CODE + 10))
     ran = ChangedCode(file="run.c", line=1, text_after="y = 2;")
     recorded = profile(None, frames=(Frame(function="run", file="run.c", line=1),), on_cpu=None, off_cpu=None)
-    request = SourceChange(code=(*lines, ran)).build_request(recorded, None)
-    assert len(request.changed_code) == MAX_CHANGED_CODE
-    assert request.changed_code[0] == ran
+    change = SourceChange(code=(*lines, ran)).add_to_profile(recorded, recorded).change
+    assert change is not None
+    assert len(change.changed_code) == MAX_CHANGED_CODE
+    assert change.changed_code[0] == ran
 
 
 @given(st.lists(st.text(max_size=30), max_size=12), st.lists(st.text(max_size=30), max_size=12))

@@ -6,7 +6,8 @@ from typing import Literal
 
 import pytest
 
-from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference, LineRange
+from runner.contract.code_change import MAX_CHANGED_FILES, LineRange
+from runner.contract.diagnosis import ChangedPlace, DiagnosisRequest, Difference
 from runner.contract.explanation_text import describe_changed_place, describe_opposite_place
 from runner.contract.profile import COMPILED_MODULE, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.contract.diagnosis import ChangedCode, ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
+from runner.contract.code_change import ChangedCode, ChangedDefinition, ChangedFile, Use
+from runner.contract.diagnosis import DiagnosisRequest, Difference
 from runner.contract.explanation_text import describe_change
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import new, profiled

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.diagnosis import ChangedCode, ChangedFile, DiagnosisRequest, Difference
+from runner.contract.code_change import ChangedCode, ChangedFile
+from runner.contract.diagnosis import DiagnosisRequest, Difference
 from runner.contract.explanation_text import describe_change
 from runner.contract.profile import Memory, Profile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile

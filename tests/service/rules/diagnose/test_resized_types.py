@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.diagnosis import ChangedDefinition, DiagnosisRequest, Difference, LineRange, Use
+from runner.contract.code_change import ChangedDefinition, LineRange, Use
+from runner.contract.diagnosis import DiagnosisRequest, Difference
 from runner.contract.profile import Memory, Profile, Touch, TypeField, TypeLayout
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.service.rules.diagnose.test_difference_causes import GROW, new, profiled
