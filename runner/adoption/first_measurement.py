@@ -185,7 +185,7 @@ class FirstMeasurement:
         restore_tree(tree)  # The program may have removed its input, as compressors do.
         return get_size(tree / run.file) if run.file else 0
 
-    def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
+    def measure_workload(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
         """Build a workload, and measure all its cases with enough executions to see whether its counts repeat.
 
         Parameters
@@ -201,11 +201,12 @@ class FirstMeasurement:
             The revision does not build, or this host cannot measure.
         """
         tree, new_build = self.workbench.builder.build(self.repository, self.revision.commit, workload)
-        default_sampling = Sampling.from_workload(workload)
-        # Three starts of a server suffice to show whether its counts repeat; each takes as long as all its windows.
-        max_samples = _MIN_SAMPLES if workload.server else max(default_sampling.max_samples, _MIN_SAMPLES)
-        min_samples = min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples)
-        sampling = Sampling(min_samples, max_samples, default_sampling.precision)
+        # Take enough samples to see whether the counts repeat. Three starts of a server suffice; each takes as long as
+        # all its windows.
+        own_sampling = Sampling.from_workload(workload)
+        max_samples = _MIN_SAMPLES if workload.server else max(own_sampling.max_samples, _MIN_SAMPLES)
+        min_samples = min(max(own_sampling.min_samples, _MIN_SAMPLES), max_samples)
+        sampling = Sampling(min_samples, max_samples, own_sampling.precision)
         # The first execution of a case warms the page cache and is not a sample.
         progress.set_remaining_steps(len(list_cases(workload)) * (min_samples + 1))
         return [

@@ -315,7 +315,7 @@ def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload
 
     try:
         with show_activity(f"measuring {workload.name}") as activity:
-            return first_measurement.measure(workload, progress=activity)
+            return first_measurement.measure_workload(workload, progress=activity)
     except BuildFailure as failure:
         commit = first_measurement.revision.commit[:10]
         message = f"{workload.path} cannot be built at {commit}: {describe_build_failure(failure)}"

@@ -16,7 +16,7 @@ from runner.contract.report import Revision
 from runner.errors import FaultwatchError
 from runner.execution.execute import ProgramResult
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_places import BuildPlaces
+from runner.subject.build_folders import BuildFolders
 from runner.subject.repository import open_repository
 from tests.runner.adoption.listings import listing
 
@@ -87,7 +87,7 @@ def test_a_build_that_failed_is_repeated_when_init_starts_again_but_not_before(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    workbench = cast("Any", SimpleNamespace(builder=Builder(BuildPlaces(tmp_path / "builds"), {})))
+    workbench = cast("Any", SimpleNamespace(builder=Builder(BuildFolders(tmp_path / "builds"), {})))
     proposal = BuildProposal("Make", f"sh -c 'echo x >>{tmp_path}/count; test -e {tmp_path}/installed'")
 
     def start_init() -> FirstMeasurement:
