@@ -68,8 +68,10 @@ def describe_change(
     about_line = _describe_changed_lines(difference, escape_text, named_line)
     other_change = _escape_sentences(difference.other_change, escape_text)
     policy_changes = difference.policy_changes[:max_policy_changes]
-    is_code_known = difference.changed_code in policy_changes
-    code = "" if is_code_known else _describe_code(difference.changed_code, escape_text)
+    code = ""
+    if difference.changed_code is not None and difference.changed_code not in policy_changes:
+        is_removed = definition is None and changed_place is not None and changed_place.is_removed
+        code = _describe_code(difference.changed_code, escape_text, is_removed=is_removed)
     if definition is None and about_line:
         about_line = f"{about_line} {code}".rstrip()
     elif definition is None and other_change:
@@ -171,9 +173,14 @@ def _format_code_place(code: ChangedCode) -> str:
     return f"{code.function} at {place}" if code.function else place
 
 
-def _describe_code(code: ChangedCode | None, escape_text: EscapeText) -> str:
-    """Return what became of the text of a changed line, as a sentence; empty if it is unknown."""
-    return f"There, {_format_code(code, escape_text)}." if code else ""
+def _describe_code(code: ChangedCode, escape_text: EscapeText, *, is_removed: bool) -> str:
+    """Return what became of the text of a changed line, as a sentence.
+
+    The faults of a removed line are gone, so what stands there now does not matter.
+    """
+    if is_removed:
+        return f"It was {escape_text(f'`{code.text_before}`')}."
+    return f"There, {_format_code(code, escape_text)}."
 
 
 def _format_code(code: ChangedCode, escape_text: EscapeText) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode
 from runner.subject.code_names import find_enclosing_name
@@ -11,6 +11,8 @@ from runner.subject.code_tokens import split_tokens
 
 _MIN_SIMILARITY = 0.5
 """Lines that share less than this part of their tokens are not the same line, rewritten."""
+_MIN_TOKENS = 6
+"""Shorter lines, such as brackets, are the same in many places."""
 _MAX_PAIRED_LINES = 200
 """The lines of a larger hunk are not paired: it rewrites a whole function, and each pair of lines is compared."""
 _Range = tuple[int, int]
@@ -41,6 +43,40 @@ def list_changed_code(
         number, text = removed[index]
         function = find_enclosing_name(sides[0], number)
         yield _build_changed_code(file, (number, first_line), function, (text, ""))
+
+
+def pair_across_hunks(code: Iterable[ChangedCode]) -> Iterator[ChangedCode]:
+    """Yield changed lines, in which new lines rewrite similar ones that another hunk removed from the same function.
+
+    Of a function that was rewritten, git pairs what is the same, such as a bracket, and divides the rest into hunks.
+    """
+    lines_of_function: defaultdict[tuple[str, str], list[ChangedCode]] = defaultdict(list)
+    for line in code:
+        lines_of_function[line.file, line.function].append(line)
+    for (_, function), lines in lines_of_function.items():
+        yield from _pair_new_with_removed(lines) if function else lines
+
+
+def _pair_new_with_removed(lines: Sequence[ChangedCode]) -> Iterator[ChangedCode]:
+    """Yield the changed lines of a function; each new one with the most similar removed one, if there is any."""
+    removed, new = (
+        [line for line in lines if not (line.text_after if is_removed else line.text_before) and _has_content(line)]
+        for is_removed in (True, False)
+    )
+    pairs = _pair_lines([line.text_before for line in removed], [line.text_after for line in new])
+    pair_of_line = {id(new[index]): removed[k] for index, k in pairs.items()}
+    rewritten = {id(removed[k]) for k in pairs.values()}
+    for line in lines:
+        old = pair_of_line.get(id(line))
+        if old is not None:
+            yield line.model_copy(update={"line_before": old.line_before, "text_before": old.text_before})
+        elif id(line) not in rewritten:
+            yield line
+
+
+def _has_content(line: ChangedCode) -> bool:
+    """Return whether a line says enough to be recognised in another place."""
+    return len(split_tokens(line.text_before or line.text_after)) >= _MIN_TOKENS
 
 
 def _build_changed_code(file: str, numbers: tuple[int, int], function: str, texts: tuple[str, str]) -> ChangedCode:

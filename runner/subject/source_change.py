@@ -30,7 +30,7 @@ from runner.contract.code_change import (
 from runner.contract.profile import Profile
 from runner.contract.source_files import is_source_file
 from runner.errors import FaultwatchError
-from runner.subject.changed_code import list_changed_code
+from runner.subject.changed_code import list_changed_code, pair_across_hunks
 from runner.subject.changed_definitions import (
     ChangedRange,
     FileReader,
@@ -191,13 +191,15 @@ def _list_code(all_hunks: Sequence[_Hunk], before: _CommitFiles, after: _CommitF
     if sum(hunk.removed_range[1] + hunk.added_range[1] for hunk in hunks) > _MAX_CODE_LINES:
         return ()
     return tuple(
-        line
-        for hunk in hunks
-        for line in list_changed_code(
-            hunk.file,
-            (before.list_code(hunk.file), after.list_code(hunk.file)),
-            (hunk.removed_range, hunk.added_range),
-            hunk.range[0],
+        pair_across_hunks(
+            line
+            for hunk in hunks
+            for line in list_changed_code(
+                hunk.file,
+                (before.list_code(hunk.file), after.list_code(hunk.file)),
+                (hunk.removed_range, hunk.added_range),
+                hunk.range[0],
+            )
         )
     )
 

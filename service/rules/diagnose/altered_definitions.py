@@ -60,7 +60,7 @@ _MAX_UNMOVED_SHARE = 0.2
 _MIN_UNEXPLAINED_FAULTS = 16
 """So large a difference has a cause, even if about the same pages are touched."""
 _LAYOUT_CAUSES = frozenset({FaultCause.IMAGE, FaultCause.STATIC_DATA, FaultCause.STACK})
-_SCATTERED = "and no other line has most of the difference, so memory is probably only laid out differently"
+_SCATTERED = "and the difference is spread over many lines, as when memory is only laid out differently"
 _MIN_CALLED_FAULTS = 16
 """A line that only calls what faults explains no smaller difference: nearly each line of a program calls something."""
 _MAX_COUNTED_DEFINITIONS = 12
@@ -388,9 +388,9 @@ def _describe_other_changes(
     ranked_definitions = _rank_definitions(_select_executed(request), request)
     if definitions := _describe_definitions(ranked_definitions):
         # What the change alters says more than that it acts indirectly.
-        growth = difference.faults
-        end = f"; {describe_unmoved_lines(growth)}" if difference.is_indirect else ""
         first, *others = ranked_definitions
+        is_unclear = difference.is_indirect and bool(others)
+        end = f"; {describe_unmoved_lines(difference.faults)}" if is_unclear else ""
         return {
             "other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS],
             "is_indirect": False,

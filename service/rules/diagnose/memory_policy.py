@@ -27,18 +27,19 @@ _POLICY_CAUSES = frozenset(
 )
 """The causes of which there are more or fewer faults if memory is kept for longer, or given back more often."""
 _POLICY_NAME = re.compile(
-    r"(?<![a-z])gc|gc(?![a-z])|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|evict|recycl|reus|decay|"
+    r"(?<![a-z])gc|gc(?![a-z])|gc(?:param|step|state|limit|thresh|trigger|count)|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|evict|recycl|reus|decay|"
     r"madvise|unmap|malloc_trim|trim_?threshold|shrink",
     re.IGNORECASE,
 )
 """What is in the names of code that collects garbage, and of code that keeps memory or gives it back. Code that only
 frees objects is everywhere."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_NUMBER = re.compile(r"(?<![\w.])(?!0\b(?![xX.]))(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
-"""A number but 0, with which variables begin."""
-_CONSTANT = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()")
-"""A name in capitals that is not called."""
+_NUMBER = re.compile(r"(?<![\w.])(?![01]\b(?![xX.]))(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
+"""A number but 0 and 1, with which variables begin and by which indices differ."""
+_CONSTANT = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()|\bsizeof\b")
+"""A name in capitals that is not called, or the size of a type."""
 _CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<]|(?<!-)>|&&|\|\||[=!]=")
+_MACRO = re.compile(r"#\s*define\b")
 _DEFINED_NAME = re.compile(r"#\s*define\s+(\w+)|(\w+)\s*(?:[-+*/|]?=(?!=)|\+\+|--)|(?:\+\+|--)(?:\w+(?:->|\.))*(\w+)")
 """A name to which a line gives a value."""
 _TABLE_ENTRY = re.compile(r"\{.*\}|[\w\"']\s*:")
@@ -78,15 +79,16 @@ def _is_named_line(code: ChangedCode, changed_place: ChangedPlace | None) -> boo
 def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[FunctionInFile]) -> list[ChangedCode]:
     """Return a changed line of each function that may decide when memory is given back, and a second of the first ones.
 
-    Other numbers come first, then other constants. Of equal ones, macros and lines in functions that were seen to run
-    come first, then those of the file with the most such lines.
+    Limits with other values are enough, if there are any; those with other numbers come first. Of equal lines, macros
+    and lines in functions that were seen to run come first, then those of the file with the most such lines.
     """
     changes = [change for change in changed_code if _is_policy_change(change)]
+    limits = [change for change in changes if _is_limit(change)]
+    changes = limits or changes
     n_of_file = Counter(change.file for change in changes)
     changes.sort(
         key=lambda change: (
             not _differs(change, _NUMBER),
-            not _differs(change, _CONSTANT),
             change.function not in _list_defined_names(change) and (change.file, change.function) not in executed,
             -n_of_file[change.file],
         ),
@@ -98,6 +100,12 @@ def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[Fu
     second_changes = [own_changes[1] for own_changes in changes_of_function.values() if len(own_changes) > 1]
     chosen = [*first_changes, *second_changes][:MAX_POLICY_CHANGES]
     return [change for own_changes in changes_of_function.values() for change in own_changes if change in chosen]
+
+
+def _is_limit(change: ChangedCode) -> bool:
+    """Return whether a line has another number or constant than before, or defines a macro that is new or gone."""
+    is_macro = any(map(_MACRO.match, _list_texts(change)))
+    return is_macro or any(_differs(change, pattern) for pattern in (_NUMBER, _CONSTANT))
 
 
 def _is_policy_change(change: ChangedCode) -> bool:
@@ -114,7 +122,7 @@ def _is_policy_change(change: ChangedCode) -> bool:
     if any(map(_CONDITION.search, texts)) or any(map(_POLICY_NAME.search, defined_names)):
         return True
     sets_value = bool(defined_names) or any(map(_TABLE_ENTRY.search, texts))
-    return sets_value and any(_differs(change, pattern) for pattern in (_NUMBER, _CONSTANT))
+    return sets_value and _is_limit(change)
 
 
 def _list_defined_names(change: ChangedCode) -> list[str]:

@@ -48,6 +48,19 @@ def test_a_removed_line_has_the_number_of_the_line_in_its_place(tmp_path: Path) 
     ]
 
 
+def test_a_line_is_paired_with_one_that_another_hunk_removed_from_the_same_function(tmp_path: Path) -> None:
+    before = "char *f(int n)\n{\n    out = (char *)get(n + 1);\n    if (!out) {\n        fail();\n    }\n}\n"
+    after = (
+        "char *f(int n)\n{\n    if (!out) {\n        fail();\n    }\n    output = (char *)get(n + sizeof(int));\n}\n"
+    )
+    (line,) = change_file(tmp_path, before, after)
+    assert (line.line_before, line.line) == (3, 6)
+    assert (line.text_before, line.text_after) == (
+        "out = (char *)get(n + 1);",
+        "output = (char *)get(n + sizeof(int));",
+    )
+
+
 def test_data_is_no_code(tmp_path: Path) -> None:
     assert change_file(tmp_path, '{"a": 1}\n', '{"a": 2}\n', "table.json") == ()
 

@@ -158,7 +158,7 @@ def test_the_files_of_a_change_are_named_if_none_of_its_lines_is_known_to_take_p
     assert near.other_change == "Of the changed lines, src/table.c:99 is the nearest to src/table.c:12."
 
 
-def test_a_difference_scattered_over_unchanged_lines_is_said_to_be_probably_one_of_layout() -> None:
+def test_a_difference_scattered_over_unchanged_lines_is_said_to_be_like_one_of_layout() -> None:
     lines = [Frame(function=f"line_{n}", module="prog", file="src/a.c", line=n) for n in range(8)]
     kinds = (Touch.FIRST, Touch.AFTER_MUNMAP)
     scattered, gathered = (
@@ -172,7 +172,7 @@ def test_a_difference_scattered_over_unchanged_lines_is_said_to_be_probably_one_
     files = (ChangedFile(file="lib/utils.c", bytes_before=9, bytes_after=9),)
     sentence = explain(*scattered, lines=changed, files=files).other_change
     assert sentence.startswith("The cause was not found: no changed line of lib/utils.c is known to take part")
-    assert sentence.endswith("so memory is probably only laid out differently.")
+    assert sentence.endswith("as when memory is only laid out differently.")
     assert "laid out" not in explain(*gathered, lines=changed, files=files).other_change
 
 

@@ -62,8 +62,10 @@ def test_a_changed_limit_is_told_instead_of_a_cause_that_was_not_found() -> None
     assert describe_change(explain(), str)[0].startswith("The cause was not found")
 
 
-def test_other_numbers_come_first_then_other_constants_then_conditions() -> None:
-    assert explain(COUNT, TEST, LIMIT, DELAY).policy_changes[:2] == (DELAY, LIMIT)
+def test_other_numbers_come_first_then_other_constants_and_conditions_only_without_them() -> None:
+    removal = code("#define SWEEP_MAX LARGE", "", "SWEEP_MAX", line=2)
+    assert explain(COUNT, TEST, LIMIT, removal, DELAY).policy_changes == (DELAY, LIMIT, removal)
+    assert explain(COUNT, TEST).policy_changes == (COUNT, TEST)
 
 
 def test_a_line_that_only_counts_is_told() -> None:
