@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bench.store_service import Service
 from runner.measuring.trial import Trial
-from runner.profile.case_profiler import Collector, collect_profile, compute_expected_counts, open_profiling
+from runner.profile.case_profiler import Collector, collect_profile, open_profiling
+from runner.profile.recorded_region import compute_expected_counts
 from runner.profile.stack_unwinding import choose_call_graph
 from runner.reporting.client import Service as Client
 

@@ -16,7 +16,7 @@ from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
-from runner.contract.profile import DELETED_SUFFIX, Anatomy, Census, Frame, Profile, Site, StackKind, StackProfile
+from runner.contract.profile import DELETED_SUFFIX, Anatomy, Census, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
 from runner.errors import FaultwatchError
@@ -29,6 +29,7 @@ from runner.profile.perf_record_options import CallGraph
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recorded_system_calls import ENTRY_PREFIX, MREMAP_EXIT
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
+from runner.profile.relative_paths import make_anatomy_relative, make_frame_relative
 from runner.profile.script_parser import Event, Fault, Forked, Lost, Stacked, Traced
 from runner.profile.stack_folding import (
     FrameTable,
@@ -106,7 +107,7 @@ class ProfileBuilder(Struct):
         anatomy, census = self._build_anatomy_and_census()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
-        frames = tuple(self._make_frame_relative(frame) for frame in self.frame_table.frames)
+        frames = tuple(make_frame_relative(frame, self._make_file_relative) for frame in self.frame_table.frames)
         program = observation.program
         name = make_safe_name(program.name)
         return Profile(
@@ -190,7 +191,7 @@ class ProfileBuilder(Struct):
         anatomy_builder.add_events(chain(timed_recording.guards, events), known_calls)
         # No total count is given (0), because the recorded faults are scaled later.
         anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
-        return self._make_anatomy_relative(anatomy)
+        return make_anatomy_relative(anatomy, self._make_file_relative)
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
         """Return the stacks of faults and those of CPU time, both scaled to the whole observation."""
@@ -268,39 +269,10 @@ class ProfileBuilder(Struct):
         )
         return keep_readable_events(events, self.remarks.append)
 
-    def _make_frame_relative(self, frame: Frame) -> Frame:
-        """Return a frame; if its module is the program itself, its path is relative, unlike the paths of libraries."""
-        return frame.model_copy(update={"module": self._make_file_relative(frame.module)})
-
     def _make_file_relative(self, file: str) -> str:
-        """Return the path of a file; if it is the program itself, the path is relative to its folder."""
+        """Return the path of a file; if it is the program itself, without its folder, unlike the paths of libraries."""
         program_file = self.observation.program.file
         return file.rpartition("/")[2] if file.removesuffix(DELETED_SUFFIX) == program_file else file
-
-    def _make_anatomy_relative(self, anatomy: Anatomy) -> Anatomy:
-        """Return an anatomy in which the path of the program itself is relative, as in the frames of the stacks."""
-
-        def make_sites_relative(sites: Iterable[Site]) -> tuple[Site, ...]:
-            """Return sites with relative paths of their frames and files."""
-            return tuple(
-                site.model_copy(
-                    update={"frame": self._make_frame_relative(site.frame), "file": self._make_file_relative(site.file)}
-                )
-                for site in sites
-            )
-
-        return anatomy.model_copy(
-            update={
-                "sites": make_sites_relative(anatomy.sites),
-                "major_sites": make_sites_relative(anatomy.major_sites),
-                "areas": tuple(
-                    area.model_copy(update={"name": self._make_file_relative(area.name)}) for area in anatomy.areas
-                ),
-                "kinds": tuple(
-                    kind.model_copy(update={"file": self._make_file_relative(kind.file)}) for kind in anatomy.kinds
-                ),
-            }
-        )
 
     def _capture_environment(self) -> Environment:
         """Return the settings of this host and of the process."""

@@ -142,28 +142,33 @@ def show_drifts(
             f"{format_count(n_more, 'more drift')} {'is' if n_more == 1 else 'are'} suspected.", highlight=False
         )
     for drift in above_floor:
-        name, before, after = drift["metric"], drift["before"], drift["after"]
-        standing_text = "  within its budget" if drift.get("within_budget") else ""
-        standing_text += f"  {describe_standing(drift)}"
-        # A zero baseline has no percentage.
-        percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
-        console.print(
-            f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "
-            f"{format_value(name, before)} → {format_value(name, after)} "
-            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{standing_text}",
-            highlight=False,
-            soft_wrap=not console.is_terminal,
-        )
-        for line in describe_cause(drift, target):
-            console.print(escape_text(line), highlight=False, soft_wrap=True)
-        for setting in drift["settings"]:
-            change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
-            console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
+        _show_drift(console, drift, target)
     n_below_floor = len(drifts) - len(above_floor)
     if n_below_floor:
         count = format_count(n_below_floor, "drift")
         reason = "runs of the same program, or builds of the same commit, can differ as much"
         console.print(f"{count} below the floor: {reason}.", style="dim")
+
+
+def _show_drift(console: Console, drift: dict[str, Any], target: TypedTarget) -> None:
+    """Print a drift with its cause and its settings."""
+    name, before, after = drift["metric"], drift["before"], drift["after"]
+    standing_text = "  within its budget" if drift.get("within_budget") else ""
+    standing_text += f"  {describe_standing(drift)}"
+    # A zero baseline has no percentage.
+    percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
+    console.print(
+        f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "
+        f"{format_value(name, before)} → {format_value(name, after)} "
+        f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{standing_text}",
+        highlight=False,
+        soft_wrap=not console.is_terminal,
+    )
+    for line in describe_cause(drift, target):
+        console.print(escape_text(line), highlight=False, soft_wrap=True)
+    for setting in drift["settings"]:
+        change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
+        console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
 
 
 def _show_suspected_drift(console: Console, nomination: Nomination, target: TypedTarget) -> None:

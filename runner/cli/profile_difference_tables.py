@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.table import Table
 
 from runner.cli.console import make_console
@@ -13,7 +14,7 @@ from runner.contract.function_names import shorten_name
 from runner.contract.number_text import choose_unit, format_count, format_quantity, format_signed_number
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile
-from runner.contract.profile_difference import FunctionLine, WeightChange, compare_lines, compare_stacks
+from runner.contract.profile_difference import FunctionLine, StackChange, WeightChange, compare_lines, compare_stacks
 
 _MAX_CAUSES = 5
 _MAX_LINES = 10
@@ -99,10 +100,18 @@ def show_difference(before: Profile, after: Profile) -> None:
         f"({format_signed_number(faults_after - faults_before)})",
         highlight=False,
     )
+    _print_changed_lines(console, compare_lines(before, after))
+    _print_changed_stacks(console, compare_stacks(before, after))
+
+
+def _print_changed_lines(console: Console, changed_lines: Sequence[tuple[FunctionLine, WeightChange]]) -> None:
+    """Print a table of the lines that changed most."""
+    if not changed_lines:
+        console.print("  No function in the program causes more or fewer faults than before.")
+        return
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("change", "before", "after", "function and line"):
         table.add_column(name, justify="left" if name.startswith("function") else "right", overflow="fold")
-    changed_lines = compare_lines(before, after)
     for function_line, change in changed_lines[:_MAX_LINES]:
         table.add_row(
             format_signed_number(change.growth),
@@ -110,17 +119,16 @@ def show_difference(before: Profile, after: Profile) -> None:
             f"{change.after:,}",
             _format_function_line(function_line),
         )
-    if changed_lines:
-        console.print(table)
-    else:
-        console.print("  No function in the program causes more or fewer faults than before.")
+    console.print(table)
+
+
+def _print_changed_stacks(console: Console, changed_stacks: Sequence[StackChange]) -> None:
+    """Print the stacks that changed most."""
     # Growth comes before an equally large decline.
-    changed_stacks = sorted(
-        compare_stacks(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
-    )
-    if changed_stacks:
+    largest_first = sorted(changed_stacks, key=lambda stack: (-abs(stack.change.growth), -stack.change.growth))
+    if largest_first:
         console.print("Stacks that changed most:")
-    for stack in changed_stacks[:_MAX_STACKS]:
+    for stack in largest_first[:_MAX_STACKS]:
         console.print(
             f"  {_format_change(stack.change)}  {escape_text(format_call_chain(stack.frames))}", highlight=False
         )

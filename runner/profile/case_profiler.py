@@ -15,15 +15,12 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from runner.contract import profile as contract
 from runner.contract.profile import (
     AllocatingLine,
     Anatomy,
     Census,
     Profile,
-    ProfileScope,
     PythonLine,
-    Site,
     StackKind,
     StackProfile,
 )
@@ -51,6 +48,14 @@ from runner.profile.missing_names_and_callers import (
 from runner.profile.perf_record_options import CallGraph, ExpectedCounts
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python, may_count_lines
+from runner.profile.recorded_region import (
+    compute_expected_counts,
+    compute_operations,
+    compute_overhead_percent,
+    count_faults,
+    get_recorded_readings,
+    get_scope,
+)
 from runner.profile.recorded_system_calls import find_call_numbers
 from runner.profile.recording_reader import (
     ADDRESS_FIELDS,
@@ -61,6 +66,7 @@ from runner.profile.recording_reader import (
     count_calls,
     read_events,
 )
+from runner.profile.relative_paths import make_anatomy_relative, make_frame_relative, make_path_relative
 from runner.profile.requested_and_returned_memory import MemoryCalls
 from runner.profile.script_parser import Event
 from runner.profile.source_lines import SourceLineCache
@@ -68,7 +74,6 @@ from runner.profile.stack_folding import (
     FrameTable,
     WeightedStacks,
     count_stacks,
-    make_path_relative,
     sum_blocked_time,
 )
 from runner.profile.stack_unwinding import choose_unwinding
@@ -76,7 +81,6 @@ from runner.profile.strace_recording import StraceRecording
 from runner.profile.type_layouts import TypeLayoutCache
 from runner.subject.session_tree_restorer import restore_tree
 from runner.system.scratch import make_scratch_folder
-from runner.workload import Workload
 
 Progress = Callable[[str], None]
 _FaultStacks = dict[StackKind, StackProfile]
@@ -180,7 +184,7 @@ class Collector(Struct):
             """Read the recording; return the anatomy of its faults and the census of its calls."""
             anatomy_builder = self._collect_events(period, faults_file, calls_file, strace, compiled_code)
             census = anatomy_builder.build_census("strace" if strace else "tracepoints")
-            anatomy = anatomy_builder.build_anatomy(_count_faults(sample), partial(locate_places, self.frame_table))
+            anatomy = anatomy_builder.build_anatomy(count_faults(sample), partial(locate_places, self.frame_table))
             return anatomy, census
 
         return sample, self.reader.submit(read_faults_and_calls)
@@ -404,7 +408,7 @@ class Profiling(Struct, frozen=True):
                 trial.warm_up()
             counted_sample = trial.execute()
         references = _measure_references(trial, progress)
-        expected_counts = compute_expected_counts(_get_recorded_readings(counted_sample))
+        expected_counts = compute_expected_counts(get_recorded_readings(counted_sample))
         # Record: the faults, the lines of runtimes, then the CPU time and the waiting.
         unwinding_remarks: tuple[str, ...] = ()
         if call_graph:
@@ -420,10 +424,10 @@ class Profiling(Struct, frozen=True):
         pending_types = type_reader.submit(self.type_layouts.read, trial.own_files, trial.tree, trial.sandbox)
         progress("recording faults")
         recorded_sample, pending_anatomy = collector.record_faults(expected_counts)
-        pending_faults = collector.record_fault_stacks(expected_counts, _count_faults(recorded_sample))
+        pending_faults = collector.record_fault_stacks(expected_counts, count_faults(recorded_sample))
         python_lines: tuple[PythonLine, ...] = ()
         pending_java_lines: Future[tuple[AllocatingLine, ...]] | None = None
-        if may_count_lines(_get_scope(trial.workload)):
+        if may_count_lines(get_scope(trial.workload)):
             if executes_python(trial.mapped_files):
                 progress("counting the faults of Python lines")
                 python_lines = collector.count_python_lines()
@@ -443,7 +447,8 @@ class Profiling(Struct, frozen=True):
             faults = fault_stacks[StackKind.FAULTS]
             on_cpu, off_cpu = pending_times.result() if pending_times else (None, None)
             root = f"{trial.tree.absolute()}/"
-            frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
+            make_relative = partial(make_path_relative, root=root)
+            frames = tuple(make_frame_relative(frame, make_relative) for frame in collector.frame_table.frames)
             collector.remarks += describe_missing_callers(collector.without_callers, chosen_graph)
             collector.remarks += describe_missing_symbols(frames, trial.tree)
             recorded_stacks = [profile for profile in (faults, on_cpu) if profile]
@@ -458,19 +463,19 @@ class Profiling(Struct, frozen=True):
                 runner_version=get_version(),
                 started_at=started_at,
                 finished_at=finished_at,
-                scope=_get_scope(trial.workload),
+                scope=get_scope(trial.workload),
                 processes=trial.processes,
-                operations=_compute_operations(counted_sample.readings),
+                operations=compute_operations(counted_sample.readings),
                 readings=counted_sample.readings,
                 references=references,
-                overhead_percent=_compute_overhead_percent(counted_sample.readings, recorded_sample.readings),
+                overhead_percent=compute_overhead_percent(counted_sample.readings, recorded_sample.readings),
                 frames=frames,
                 faults=faults,
                 on_cpu=on_cpu,
                 off_cpu=off_cpu,
                 returned=fault_stacks.get(StackKind.RETURNED),
                 requested=fault_stacks.get(StackKind.REQUESTED),
-                anatomy=_make_anatomy_relative(anatomy, root),
+                anatomy=make_anatomy_relative(anatomy, make_relative),
                 census=census,
                 python_lines=python_lines,
                 java_lines=pending_java_lines.result() if pending_java_lines else (),
@@ -498,36 +503,6 @@ def collect_profile(
         return wait_for_profile()
 
 
-def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:
-    return frame.model_copy(
-        update={"module": make_path_relative(frame.module, root), "file": make_path_relative(frame.file, root)}
-    )
-
-
-def _make_site_relative(site: Site, root: str) -> Site:
-    return site.model_copy(
-        update={"frame": _make_frame_relative(site.frame, root), "file": make_path_relative(site.file, root)}
-    )
-
-
-def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
-    """Return an anatomy in which files in the working tree have relative paths."""
-    sites = tuple(_make_site_relative(site, root) for site in anatomy.sites)
-    major_sites = tuple(_make_site_relative(site, root) for site in anatomy.major_sites)
-    areas = tuple(area.model_copy(update={"name": make_path_relative(area.name, root)}) for area in anatomy.areas)
-    kinds = tuple(kind.model_copy(update={"file": make_path_relative(kind.file, root)}) for kind in anatomy.kinds)
-    return anatomy.model_copy(update={"sites": sites, "major_sites": major_sites, "areas": areas, "kinds": kinds})
-
-
-def compute_expected_counts(readings: Mapping[str, Reading]) -> ExpectedCounts:
-    """Return the counts to expect of an execution, from the readings of an execution that was only counted."""
-    return ExpectedCounts(
-        faults=int(_get_value(readings, "page-faults") or 0),
-        switches=int(_get_value(readings, "context-switches") or 0),
-        cpu_seconds=_get_value(readings, "task-clock") or 0.0,
-    )
-
-
 def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str, Reading]]:
     """Return the readings of the reference executions, by name.
 
@@ -541,51 +516,3 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
         progress("counting with warm files")
         references["warm"] = dict(trial.execute(keep_page_cache=True).readings)
     return references
-
-
-def _count_faults(sample: Sample) -> int:
-    """Return the faults of an execution; with several processes, those of the first."""
-    return compute_expected_counts(_get_recorded_readings(sample)).faults
-
-
-def _get_recorded_readings(sample: Sample) -> Mapping[str, Reading]:
-    """Return the readings of the process that is recorded: with several processes, those of the first."""
-    return sample.processes[0] if sample.processes else sample.readings
-
-
-def _get_value(readings: Mapping[str, Reading], name: str) -> float | None:
-    """Return the value of a metric in the region, or else in the whole process; None if it was counted in neither."""
-    for key in (f"region:{name}", name):
-        reading = readings.get(key)
-        if reading is not None and reading.value is not None:
-            return reading.value
-    return None
-
-
-def _get_scope(workload: Workload) -> ProfileScope:
-    if workload.server:
-        return "windows"
-    return "region" if workload.run.region else "process"
-
-
-def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
-    """Return the number of operations, computed from faults and faults per operation; None if either is unknown."""
-    faults_per_operation = _get_value(readings, "faults-per-operation")
-    page_faults = readings.get("page-faults")
-    if not faults_per_operation or page_faults is None or not page_faults.value:
-        return None
-    return float(page_faults.value / faults_per_operation)
-
-
-def _compute_overhead_percent(
-    counted_readings: Mapping[str, Reading], recorded_readings: Mapping[str, Reading]
-) -> float | None:
-    """Return by how many percent recording increased the CPU time; None if it is unknown for either execution.
-
-    CPU time is compared because the elapsed time would depend on the other work of the host.
-    """
-    counted_seconds = _get_value(counted_readings, "task-clock")
-    recorded_seconds = _get_value(recorded_readings, "task-clock")
-    if not counted_seconds or recorded_seconds is None:
-        return None
-    return 100 * (recorded_seconds - counted_seconds) / counted_seconds

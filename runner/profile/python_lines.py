@@ -16,7 +16,7 @@ from runner.contract.profile import ProfileScope, PythonLine
 from runner.contract.runtimes import RuntimeName, find_runtime
 from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
-from runner.profile.stack_folding import make_path_relative
+from runner.profile.relative_paths import make_path_relative
 from runner.system.valid_text import make_valid_text
 
 _TRACER = Path(__file__).with_name("python_tracer.py")

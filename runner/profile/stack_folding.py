@@ -1,7 +1,5 @@
 """Folds recorded stacks: merges equal stacks into one with a weight, and chooses the source line of each frame."""
 
-import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
@@ -19,7 +17,6 @@ from runner.profile.source_lines import SourceLine
 FindLines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 """Returns the source lines at offsets of a module."""
 Key = TypeVar("Key", bound=Hashable)
-_DETOUR = re.compile(r"/\.{1,2}/")
 KERNEL = "[kernel]"
 KERNEL_START = 1 << 63
 """The lowest address that belongs to the kernel on 64-bit processors."""
@@ -217,16 +214,6 @@ def expand_inlined_frames(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> 
 def is_user_frame(frame: ScriptFrame) -> bool:
     """Return whether a frame belongs to the program or its libraries, not to the kernel."""
     return frame.offset < KERNEL_START
-
-
-def make_path_relative(path: str, root: str) -> str:
-    """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds.
-
-    Detours such as ``extra/../alloc.c``, which debug information contains, are removed, because paths in git have none.
-    ``root`` ends with a slash.
-    """
-    direct_path = os.path.normpath(path) if _DETOUR.search(path) else path
-    return direct_path.removeprefix(root)
 
 
 def _list_calls(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:

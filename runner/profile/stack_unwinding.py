@@ -7,7 +7,7 @@ from runner.contract.runtimes import JIT_RUNTIMES, find_runtime
 from runner.measuring.trial import Trial
 from runner.profile.elf import UNWINDING_SEGMENT_KIND, read_sections, read_segments
 from runner.profile.perf_record_options import CallGraph
-from runner.profile.stack_folding import make_path_relative
+from runner.profile.relative_paths import make_path_relative
 
 
 def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:

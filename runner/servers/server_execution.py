@@ -296,6 +296,7 @@ class ServerExecution:
         ExecutionFailure
             The server does not stop in time, leaves processes behind, or perf did not count all of it.
         """
+        # Ask the server to stop, and wait until it has ended.
         if self._stop_deadline is None:
             self.request_stop()
         deadline = self._stop_deadline
@@ -310,6 +311,7 @@ class ServerExecution:
             raise self._kill_server(
                 f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
             )
+        # Find out whether it ended as expected.
         launcher_result = self._program.end(self._server.stop_timeout)
         problem = self._counted_program.conclude(launcher_result)
         launch = self._counted_program.launch

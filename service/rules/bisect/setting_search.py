@@ -124,17 +124,7 @@ def _search_exact_metric(question: SettingQuestion, mixtures: Sequence[Mixture])
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} the change could not be measured.")
         if before == after or abs(after - before) < question.min_difference:
-            before_text = format_quantity(before, question.unit, after).strip()
-            after_text = format_quantity(after, question.unit, before).strip()
-            difference = (
-                "does not differ"
-                if before == after
-                else f"differs by less than {format_number(question.min_difference)}"
-            )
-            return Refused(
-                sentence=f"The metric {difference} between the two environments: before {before_text}, after "
-                f"{after_text}."
-            )
+            return _refuse_equal_environments(question, before, after)
 
         def carries_difference(changed_names: frozenset[str]) -> bool | None:
             """Return whether a mixture has the level of the environment after the change; None if it is unmeasurable.
@@ -150,13 +140,7 @@ def _search_exact_metric(question: SettingQuestion, mixtures: Sequence[Mixture])
     except _NotMeasuredError as missing:
         return _build_measure_step(question, missing.changed)
     except _UnmeasurableError as error:
-        names = join_words(error.settings)
-        return Refused(
-            sentence=(
-                f"It is unknown whether {names} {'causes' if len(error.settings) == 1 else 'cause'} the "
-                f"difference, because some combinations with other settings could not be measured."
-            )
-        )
+        return _refuse_unmeasurable_settings(error.settings)
     return FoundSettings(
         settings=tuple(setting for setting in question.settings if setting in culprits),
         before=before,
@@ -166,6 +150,27 @@ def _search_exact_metric(question: SettingQuestion, mixtures: Sequence[Mixture])
 
 
 _CarriesDifference = Callable[[frozenset[str]], bool | None]
+
+
+def _refuse_equal_environments(question: SettingQuestion, before: Number, after: Number) -> Refused:
+    """Return the refusal of a search between environments whose levels hardly differ."""
+    before_text = format_quantity(before, question.unit, after).strip()
+    after_text = format_quantity(after, question.unit, before).strip()
+    difference = (
+        "does not differ" if before == after else f"differs by less than {format_number(question.min_difference)}"
+    )
+    return Refused(
+        sentence=f"The metric {difference} between the two environments: before {before_text}, after {after_text}."
+    )
+
+
+def _refuse_unmeasurable_settings(settings: Sequence[str]) -> Refused:
+    """Return the refusal of a search that needs combinations of settings that could not be measured."""
+    verb = "causes" if len(settings) == 1 else "cause"
+    return Refused(
+        sentence=f"It is unknown whether {join_words(settings)} {verb} the difference, because some combinations with "
+        "other settings could not be measured."
+    )
 
 
 def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:

@@ -191,8 +191,9 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
     """Return the direction that the pairs significantly favour, and the smallest difference that counted.
 
     An increase counts even if small differences favour a decrease: a thousand more faults in some executions outweigh
-    one fewer fault in each of the others. A decrease does not count while more large differences point upwards.
+    one fewer fault in each of the others.
     """
+    # Count the signs of all differences, and of the large ones by each threshold. They share the error probability.
     signs_by_difference = {
         min_difference: count_signs(keep_large_differences(pairs, min_difference))
         for min_difference in (0, *LARGE_DIFFERENCES)
@@ -215,6 +216,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
         ),
         (0, 0),
     )
+    # A decrease does not count while more large differences point upwards.
     seems_worse = any(
         signs_by_difference[large_difference].above > signs_by_difference[large_difference].below
         for large_difference in LARGE_DIFFERENCES

@@ -50,7 +50,7 @@ def explain_withdrawals(
     rewritten_runs = {point.run_id for point in rewritten_points}
     reasons: dict[str, str] = {}
     for drift in former_drifts:
-        same_drifts = [other_drift for other_drift in current_drifts if _is_same(drift, other_drift)]
+        same_drifts = [other_drift for other_drift in current_drifts if _are_same_change(drift, other_drift)]
         if drift.evidence.wants_rerun or any(not other_drift.evidence.wants_rerun for other_drift in same_drifts):
             continue
         if not is_judged:
@@ -77,20 +77,20 @@ def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
     return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved_clause}"
 
 
-def _is_same(drift: Drift, other: Drift) -> bool:
+def _are_same_change(former: Drift, current: Drift) -> bool:
     """Return whether a former drift and a current one are the same change.
 
     Their locations may differ in precision, so it is enough if they share a candidate, or the change of environment.
     """
-    if drift.direction is not other.direction:
+    if former.direction is not current.direction:
         return False
-    if drift.id == other.id or (drift.run_before, drift.run_after) == (other.run_before, other.run_after):
+    if former.id == current.id or (former.run_before, former.run_after) == (current.run_before, current.run_after):
         return True
-    environments = (drift.environment_before, drift.environment_after)
-    has_environment_change = drift.environment_before != drift.environment_after
-    if has_environment_change and environments == (other.environment_before, other.environment_after):
+    environments = (former.environment_before, former.environment_after)
+    has_environment_change = former.environment_before != former.environment_after
+    if has_environment_change and environments == (current.environment_before, current.environment_after):
         return True
-    return not _list_candidate_commits(drift).isdisjoint(_list_candidate_commits(other))
+    return not _list_candidate_commits(former).isdisjoint(_list_candidate_commits(current))
 
 
 def _list_candidate_commits(drift: Drift) -> set[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from runner.profile.stack_folding import (
     FrameTable,
     count_stacks,
     distribute_total_over_stacks,
-    make_path_relative,
     sum_blocked_time,
 )
 
@@ -122,25 +120,3 @@ def test_an_address_belongs_to_what_was_mapped_there_last(made: list[tuple[int, 
     last = [f"/file-{number}" for number, (start, size) in enumerate(made) if start <= address < start + size]
     found = mappings.find(address)
     assert (found.name if found else None) == (last[-1] if last else None)
-
-
-def test_files_of_the_work_tree_are_told_from_there_on() -> None:
-    root = "/builds/a/tree/"
-    assert make_path_relative("/builds/a/tree/src/main.c", root) == "src/main.c"
-    assert make_path_relative("/builds/a/tree/program", root) == "program"
-    assert make_path_relative("/usr/lib/libc.so.6", root) == "/usr/lib/libc.so.6"
-
-
-@pytest.mark.parametrize(
-    ("path", "relative"),
-    [
-        ("/srv/tree/src/a.c", "src/a.c"),
-        ("/srv/tree/extra/../alloc.c", "alloc.c"),
-        ("/srv/tree/./src/./a.c", "src/a.c"),
-        ("/srv/tree/../other/a.c", "/srv/other/a.c"),
-        ("[kernel]", "[kernel]"),
-        ("", ""),
-    ],
-)
-def test_a_path_has_no_detours(path: str, relative: str) -> None:
-    assert make_path_relative(path, "/srv/tree/") == relative
