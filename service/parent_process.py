@@ -14,8 +14,8 @@ def stop_with_parent(parent_pid: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         return
 
-    def wait() -> None:
+    def stop_with_parent() -> None:
         select.select([handle], [], [])
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=wait, daemon=True, name="parent").start()
+    threading.Thread(target=stop_with_parent, daemon=True, name="parent").start()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import stat
 import struct
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,9 +24,10 @@ from runner.adoption.input_files import (
     list_stand_ins,
 )
 from runner.adoption.proposal import RunProposal, build_command_in_folder, build_shell_command
-from runner.adoption.server_proposals import KNOWN_SERVERS
+from runner.adoption.server_proposals import KNOWN_SERVERS, get_start_command
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_plain_path, is_third_party
 from runner.adoption.systems.make import list_made_folders
+from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
@@ -303,8 +305,8 @@ def _list_wrapper_scripts(sources: Sources) -> list[str]:
 def propose_documented_command(start_command: str, command: DocumentedCommand) -> RunProposal:
     """Return a command of a document, in which the program is started from the top of the built tree."""
     line = " ".join((start_command, *command.arguments))
-    if command.writer:
-        line = build_shell_command(f"{command.writer} | {line}")
+    if command.input_command:
+        line = build_shell_command(f"{command.input_command} | {line}")
         return RunProposal(
             line, may_do_nothing=True, is_test=True, program=start_command, is_fallback=True, reads_text=True
         )
@@ -430,3 +432,10 @@ def _add_output(run: RunProposal) -> RunProposal:
     """Add the name of a file to write, for programs that convert a file and refuse one without it."""
     output = f"faultwatch-output{PurePosixPath(run.file).suffix}"
     return replace(run, command=f"{run.command} {output}", is_fallback=True)
+
+
+def find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
+    """Return how a load generator is started: the host's, else the one that was built; empty if there is none."""
+    if shutil.which(name, path=PROCESS_VARIABLES["PATH"]):
+        return name
+    return next((get_start_command(program.name) for program in programs if Path(program.name).name == name), "")

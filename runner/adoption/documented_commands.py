@@ -58,7 +58,7 @@ _REFUSED_WORD = re.compile(
 """Words of commands that change something outside their folder, do not end, or need the network."""
 _NUMBER = re.compile(r"(?=.*\d)[\d.,:eE+-]+")
 _OPTION = re.compile(r"--?[a-zA-Z]")
-_WRITER = re.compile(r"\s*(?:echo|printf)\s")
+_PRINTS_TEXT = re.compile(r"\s*(?:echo|printf)\s")
 """The beginning of a command that writes a text for the next one, which reads it."""
 
 
@@ -73,7 +73,7 @@ class DocumentedCommand(Struct, frozen=True):
         The first file of the project that it reads; empty if it reads a text, or computes with sizes alone.
     standard_input
         The file that it gets as its standard input; empty if there is none.
-    writer
+    input_command
         The command that writes the text which it reads, such as ``echo word``; empty if there is none.
     reads_changed_file
         Whether one of its files has changed lately, so that a later change may move its count.
@@ -84,7 +84,7 @@ class DocumentedCommand(Struct, frozen=True):
     arguments: tuple[str, ...]
     file: str
     standard_input: str = ""
-    writer: str = ""
+    input_command: str = ""
     reads_changed_file: bool = False
     is_substitute: bool = False
 
@@ -111,10 +111,10 @@ def list_documented_commands(sources: Sources, programs: Sequence[str]) -> dict[
     finder = _FileFinder(sources)
     for document in list_documents(sources):
         folder = PurePosixPath(document).parent
-        for name, writer, text in _list_command_texts(sources.read_text(document), program_by_name):
+        for name, input_command, text in _list_command_texts(sources.read_text(document), program_by_name):
             program = program_by_name[name]
             for filled_text in fill_in_sizes(text):
-                command = _parse_command(filled_text, writer, folder, finder)
+                command = _parse_command(filled_text, input_command, folder, finder)
                 if command and command.file not in programs and not _is_build_step(document, command):
                     found[program][command] = None
     return {program: _select_commands(list(commands)) for program, commands in found.items() if commands}
@@ -149,12 +149,12 @@ def list_help_commands(sources: Sources, program: str, help_text: str) -> list[D
     program
         The path of the program.
     """
-    finder, top = _FileFinder(sources), PurePosixPath()
+    finder, project_folder = _FileFinder(sources), PurePosixPath()
     name = PurePosixPath(program).name
     # The help of a variant, such as pack_static, shows the name of the usual program.
     names = {name, *(name.rpartition(separator)[0] for separator in "_-")} - {""}
     texts = _list_command_texts(help_text, names)
-    commands = (_parse_command(text, writer, top, finder) for _, writer, text in texts)
+    commands = (_parse_command(text, input_command, project_folder, finder) for _, input_command, text in texts)
     return list(dict.fromkeys(command for command in commands if command and command.file))[:_MAX_COMMANDS]
 
 
@@ -247,29 +247,31 @@ def _list_command_texts(text: str, names: Collection[str]) -> Iterator[tuple[str
         parts += [part for match in _QUOTED_PART.finditer(line) for part in match.groups() if part]
         for part in parts:
             # A chain of commands is several commands.
-            for command in re.split(r"&&|;|\|\|", part):
-                before_pipe, _, after_pipe = command.partition("|")
-                writer, reader = (before_pipe, after_pipe) if _WRITER.match(command) else ("", command)
-                start = _BEFORE_PROGRAM.match(reader)
-                reader = reader[start.end() :] if start else reader
-                first_word = "".join(reader.split(maxsplit=1)[:1])
+            for step in re.split(r"&&|;|\|\|", part):
+                before_pipe, _, after_pipe = step.partition("|")
+                input_command, command = (before_pipe, after_pipe) if _PRINTS_TEXT.match(step) else ("", step)
+                start = _BEFORE_PROGRAM.match(command)
+                program_command = command[start.end() :] if start else command
+                first_word = "".join(program_command.split(maxsplit=1)[:1])
                 name = _TRAILING_VARIABLES.sub("", first_word).rpartition("/")[2]
                 if name in names:
-                    yield name, writer, reader
+                    yield name, input_command, program_command
 
 
-def _parse_command(text: str, writer: str, folder: PurePosixPath, finder: _FileFinder) -> DocumentedCommand | None:
+def _parse_command(
+    text: str, input_command: str, folder: PurePosixPath, finder: _FileFinder
+) -> DocumentedCommand | None:
     """Parse a command line that begins with its program; None if it cannot be executed without a change.
 
     Parameters
     ----------
-    writer
+    input_command
         The command that writes what the program reads; empty if there is none.
     folder
         The folder of the document.
     """
     words = _split_words(text)
-    return _parse_arguments(words[1:], folder, finder, _quote_writer(writer)) if words else None
+    return _parse_arguments(words[1:], folder, finder, _quote_input_command(input_command)) if words else None
 
 
 def _split_words(text: str) -> list[str]:
@@ -281,20 +283,20 @@ def _split_words(text: str) -> list[str]:
     return words[: words.index("|")] if "|" in words else words
 
 
-def _quote_writer(text: str) -> str:
+def _quote_input_command(text: str) -> str:
     """Return a command that writes a text, with quotes where it needs them; empty if it needs more than quotes."""
     words = _split_words(text)
     return shlex.join(words) if words and all(map(str.isprintable, words)) and not set(text) & set("$`\\<>") else ""
 
 
 def _parse_arguments(
-    words: Sequence[str], folder: PurePosixPath, finder: _FileFinder, writer: str
+    words: Sequence[str], folder: PurePosixPath, finder: _FileFinder, input_command: str
 ) -> DocumentedCommand | None:
     """Return the arguments of a command with the paths of its files; None if it cannot be executed without a change.
 
     Parameters
     ----------
-    writer
+    input_command
         The command that writes what the program reads; empty if there is none.
     """
     if len(words) > _MAX_WORDS:
@@ -335,10 +337,10 @@ def _parse_arguments(
             arguments.append(word)
         previous = word
     file = next(iter(files), standard_input)
-    has_work = bool(file or writer) or _gives_sizes(arguments)
+    has_work = bool(file or input_command) or _gives_sizes(arguments)
     reads_changed_file = any(map(finder.has_changed, (*files, standard_input)))
     return (
-        DocumentedCommand(tuple(arguments), file, standard_input, writer, reads_changed_file, is_substitute)
+        DocumentedCommand(tuple(arguments), file, standard_input, input_command, reads_changed_file, is_substitute)
         if has_work
         else None
     )

@@ -7,6 +7,11 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+PYTHON_STARTS = ("venv/bin/python ", "python3 ")
+"""How commands start that run a Python program."""
+ANY_SHELL_START = "sh -c '"
+"""How a command starts that runs several steps in a shell. It ends with the quote."""
+
 
 class LoadProposal(Struct, frozen=True):
     """What loads a server, as in ``[load]`` of a workload file.

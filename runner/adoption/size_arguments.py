@@ -46,9 +46,10 @@ def list_size_arguments(text: str) -> list[str]:
 
 
 def fill_in_sizes(command: str) -> list[str]:
-    """Return a command with values in place of its placeholders, the largest sizes first; itself if it has none.
+    """Return the commands with ever smaller values in place of the placeholders of a command.
 
-    Empty if a placeholder stands for something else than a size or a number of rounds.
+    A command without placeholders is returned as it is. Empty if a placeholder stands for something other than a size
+    or a number of rounds.
 
     Parameters
     ----------

@@ -164,10 +164,10 @@ def make_guard() -> Callable[[], None]:
     """Return a function for a child to call before it executes a program, so that it ends with this process."""
     parent = os.getpid()
 
-    def guard() -> None:
+    def end_with_parent() -> None:
         os.setsid()  # Ctrl-C must reach only this process, which then ends its children in order.
         _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)  # The parent has ended before the death signal was set.
 
-    return guard
+    return end_with_parent

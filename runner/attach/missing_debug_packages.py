@@ -51,32 +51,33 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         )
         return
     shares = compute_unknown_shares(profile)
-    files = [module for module in sorted(shares, key=lambda module: -shares[module]) if shares[module] >= _MIN_SHARE]
-    for module in files[:_MAX_FILES]:
-        start = f"{100 * shares[module]:.0f} % of the stacks pass through "
-        if not module:
-            hint = _RUNTIME_HINTS.get(program.runtime, _OTHER_RUNTIME_HINT)
-            yield (
-                f"{start}code that was generated at run time and whose functions have no names: "
-                f"{hint.format(pid=program.process.pid)}"
-            )
-            continue
-        if module.endswith(DELETED_SUFFIX):
-            yield (
-                f"{start}functions without names, because {module.removesuffix(DELETED_SUFFIX)} was replaced or "
-                "removed since the process started: restart the process"
-            )
-            continue
-        if not can_read_files(program):
-            remedy = "run the command with sudo" if os.geteuid() else "end the observation before the process ends"
-            yield f"{start}functions without names, because the container's {module} cannot be read: {remedy}"
-            continue
-        path = module if module.startswith("/") else program.file
-        remedy = "" if program.has_own_files else find_package(path)
-        if program.has_own_files:
-            remedy = "keep its symbols in the image, or install its debug package there"
-        remedy = remedy or "build it without `strip`"
-        yield f"{start}functions without names, because {module} is stripped: {remedy}"
+    modules = [module for module in sorted(shares, key=lambda module: -shares[module]) if shares[module] >= _MIN_SHARE]
+    for module in modules[:_MAX_FILES]:
+        explanation = _explain_missing_names(module, program, find_package)
+        yield f"{100 * shares[module]:.0f} % of the stacks pass through {explanation}"
+
+
+def _explain_missing_names(module: str, program: LiveProgram, find_package: FindPackage) -> str:
+    """Return which functions have no names, why, and the remedy; ``module`` is empty for code without a file."""
+    if not module:
+        hint = _RUNTIME_HINTS.get(program.runtime, _OTHER_RUNTIME_HINT)
+        return (
+            "code that was generated at run time and whose functions have no names: "
+            f"{hint.format(pid=program.process.pid)}"
+        )
+    if module.endswith(DELETED_SUFFIX):
+        return (
+            f"functions without names, because {module.removesuffix(DELETED_SUFFIX)} was replaced or removed since the "
+            "process started: restart the process"
+        )
+    if not can_read_files(program):
+        remedy = "run the command with sudo" if os.geteuid() else "end the observation before the process ends"
+        return f"functions without names, because the container's {module} cannot be read: {remedy}"
+    if program.has_own_files:
+        remedy = "keep its symbols in the image, or install its debug package there"
+    else:
+        remedy = find_package(module if module.startswith("/") else program.file) or "build it without `strip`"
+    return f"functions without names, because {module} is stripped: {remedy}"
 
 
 def compute_unknown_shares(profile: Profile) -> dict[str, float]:

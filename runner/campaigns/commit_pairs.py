@@ -105,7 +105,7 @@ class CommitPairs(Struct, frozen=True):
         """
         place, place_build = self.builder.build(self.repository, place_revision.commit, self.workload)
         subject = Subject(self.repository.name, revision, case, place_build)
-        with self.builder.build_revision_in_other_place(
+        with self.builder.build_revision_in_other_folder(
             self.repository, revision.commit, self.workload, place
         ) as rebuilt_tree:
             yield Trial(self.workload, subject, self.bench, rebuilt_tree)

@@ -100,7 +100,8 @@ def explain_regression(
     deadline = started_at + seconds
     try:
         base_profile, head_profile = _profile_sides(regressed_case, progress)
-        diagnosis = judge.diagnose(regressed_case.change.build_request(head_profile, base_profile))
+        head_profile = regressed_case.change.add_to_profile(head_profile, base_profile)
+        diagnosis = judge.diagnose(DiagnosisRequest.from_profiles(base_profile, head_profile))
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started_at,

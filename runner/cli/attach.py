@@ -175,13 +175,15 @@ def command(
         ),
     )
 
-    def show() -> None:
+    def show_observation() -> None:
         """Print what was observed, and how to compare a later observation with it."""
         _print_lines(describe_outcome(outcome))
         _show_result(stored_observation, earlier_observation, program=program, draws_flames=draws_flames)
         _show_stored_place(stored_observation, folder)
 
-    output_result(stored_observation.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
+    output_result(
+        stored_observation.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show_observation
+    )
 
 
 def _print_lines(lines: Iterable[str]) -> None:

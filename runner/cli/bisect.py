@@ -212,7 +212,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
     )
     searches: list[Search] = []
 
-    def search(job: ClaimedJob) -> JobResult:
+    def search_and_keep(job: ClaimedJob) -> JobResult:
         searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, activity)))
         return bisect_job.build_result(searches[0])
 
@@ -230,7 +230,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
         preparer = JobPreparer(
             request.settings, turn, str(request.repository.path), str(request.workload.path), request.sandboxed
         )
-        job = JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
+        job = JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search_and_keep)
     if not searches:  # who stopped the job, and why, has already been printed
         raise FaultwatchError(
             f"the search has no result yet, because job {job.id} was stopped",

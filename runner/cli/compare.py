@@ -309,7 +309,7 @@ class _Side(Struct, frozen=True, dict=True):
         """
         self.activity(f"building {self.revision.commit[:10]} in the folder of the other revision")
         builder = self.workbench.builder
-        with builder.build_revision_in_other_place(
+        with builder.build_revision_in_other_folder(
             self.repository, self.revision.commit, self.workload, tree
         ) as rebuilt_tree:
             yield self._make_trial(case, rebuilt_tree, self.finished_build.build)

@@ -50,6 +50,12 @@ def format_quantity(metric: str, value: float | None, compared_value: float | No
     )
 
 
+def format_count_range(counts: tuple[int, ...]) -> str:
+    """Return the lowest and the highest count as text, or the count if all are equal."""
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
 def format_value_range(metric: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = get_metric(metric).unit

@@ -120,7 +120,7 @@ def command(
             answer = retrying_service.judge_gate(report)
     judged_document = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | document
 
-    def show() -> None:
+    def show_verdict() -> None:
         """Print the service's answer and the comparisons that it judged."""
         if answer.judge:
             click.echo(strip_escape_sequences(answer.judge))
@@ -133,7 +133,7 @@ def command(
         click.echo(f"gate: {answer.verdict}")
 
     # Output the verdict first, so that it is not lost if another file cannot be written.
-    output_result(judged_document, as_json=as_json, output_file=output_file, show=show)
+    output_result(judged_document, as_json=as_json, output_file=output_file, show=show_verdict)
     write_outputs(files, report, answer)
     set_verdict(answer.verdict)
     add_summary(answer.summary)

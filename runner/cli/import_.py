@@ -11,21 +11,18 @@ from runner.cli.activity import show_activity
 from runner.cli.escape_for_terminals import strip_escape_sequences
 from runner.cli.options import apply_options, json_option
 from runner.cli.result_output import print_json
-from runner.contract.report import MAX_REVISIONS, Report, Revision
+from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from runner.contract.report import Ref
     from runner.importing import ImportDefaults, ImportedRun
-    from runner.subject.repository import Repository
+    from runner.importing.commit_finder import CommitFinder
 
 REPORTS_PER_REQUEST = 500
 """The number of reports in one request: about a megabyte, which is stored within seconds."""
 _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
-_MAX_CONNECTED_COMMITS = 20_000
-"""Commits between more imported commits than this are not sent: git takes the commits as arguments."""
 
 
 @click.command(name="import")
@@ -184,66 +181,34 @@ def _join_names(names: list[str]) -> str:
     return strip_escape_sequences(listed_names) + remainder
 
 
-class _CommitFinder:
-    """Finds commits by the names that the imported files contain; without a repository, it finds none."""
-
-    def __init__(self, repository: "Repository | None") -> None:
-        self._repository = repository
-        self._found_revisions: dict[str, Revision | None] = {}  # many rows of a file may name the same revision
-
-    @property
-    def repository_name(self) -> str:
-        """The name of the repository; empty if there is none."""
-        return self._repository.name if self._repository else ""
-
-    def find(self, name: str) -> Revision | None:
-        """Return the commit with this name; None if the repository has none."""
-        if self._repository is None:
-            return None
-        if name not in self._found_revisions:
-            try:
-                self._found_revisions[name] = self._repository.get_revision(name)
-            except FaultwatchError:
-                self._found_revisions[name] = None
-        return self._found_revisions[name]
-
-    def list_history(self) -> "tuple[tuple[Revision, ...], tuple[Ref, ...]]":
-        """Return the found commits with all commits between them, and the tags and branches of the repository.
-
-        Without the commits between two results, the service could not say which of them can have moved a count. Both
-        are empty if no commit was found, or if there are more commits than a request may contain.
-        """
-        commits = {revision.commit for revision in self._found_revisions.values() if revision}
-        if self._repository is None or not 0 < len(commits) <= _MAX_CONNECTED_COMMITS:
-            return (), ()
-        history = self._repository.list_connecting_revisions(sorted(commits))
-        return (history, self._repository.list_refs()) if len(history) <= MAX_REVISIONS else ((), ())
-
-
-def _open_repository(location: str, settings: Settings) -> _CommitFinder:
+def _open_repository(location: str, settings: Settings) -> "CommitFinder":
     """Return the finder of the commits of ``--repo``."""
+    from runner.importing.commit_finder import CommitFinder
+
     if not location:
-        return _CommitFinder(None)
+        return CommitFinder(None)
     from runner.subject.repository import open_repository
 
-    return _CommitFinder(open_repository(location, settings.clones))
+    return CommitFinder(open_repository(location, settings.clones))
 
 
 def _send_reports(
-    service: Service, reports: list[Report], n_records: int, commit_finder: _CommitFinder
+    service: Service, reports: list[Report], n_records: int, commit_finder: "CommitFinder"
 ) -> dict[str, float]:
     """Send the reports of imported runs; return the counts that the command prints, and the seconds that this took.
 
     All commits are sent first, so that the service sorts them only once.
     """
     started_at = time.monotonic()
+    # Send the commits of each subject.
     revisions_by_subject: dict[str, dict[str, Revision]] = {}
     for report in reports:
         revisions_by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
     history, refs = commit_finder.list_history()
+    connecting_revisions = {revision.commit: revision for revision in history}
     for subject, revisions in revisions_by_subject.items():
-        connecting_revisions = {revision.commit: revision for revision in history}
         service.send_revisions(subject, list((connecting_revisions | revisions).values()), refs)
+    # Send the reports.
     n_created = n_already_stored = n_conflicting = 0
     with show_activity("storing runs") as activity:
         activity.set_remaining_steps(len(reports))

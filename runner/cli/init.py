@@ -24,8 +24,8 @@ from runner.workload import WORKLOAD_FILE
 
 if TYPE_CHECKING:
     from runner.adoption.ci_files import CiFile
-    from runner.adoption.command_trials import FirstMeasurement
     from runner.adoption.exactness import Exactness
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
     from runner.adoption.sources import Sources
@@ -143,8 +143,8 @@ def command(
     default. No existing file is replaced without your consent. Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import detect_ci, render_ci_file
-    from runner.adoption.command_trials import FirstMeasurement
     from runner.adoption.existing_workload import get_workload_folder
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import read_sources
     from runner.adoption.systems.python import build_download_command
@@ -310,12 +310,12 @@ def _refuse_own_folder(*commands: str | None) -> None:
 
 def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload") -> "list[Report]":
     """Measure the workload once; if it does not build, raise an error that contains the build's error."""
-    from runner.adoption.command_trials import describe_build_failure
+    from runner.adoption.build_failure_text import describe_build_failure
     from runner.subject.build import BuildFailure
 
     try:
         with show_activity(f"measuring {workload.name}") as activity:
-            return first_measurement.measure(workload, progress=activity)
+            return first_measurement.measure_workload(workload, progress=activity)
     except BuildFailure as failure:
         commit = first_measurement.revision.commit[:10]
         message = f"{workload.path} cannot be built at {commit}: {describe_build_failure(failure)}"
@@ -505,7 +505,7 @@ def _describe_weakness(tried_command: "TriedCommand") -> str:
 
 def _suggest_work(run: "RunProposal") -> str:
     """Return how a command that does little more than start gets work: a test of a library needs a driver instead."""
-    from runner.cli.init_choice import DRIVER_HINT
+    from runner.cli.init_remedies import DRIVER_HINT
 
     if run.load:
         return _LOAD_HINT
@@ -686,8 +686,8 @@ def _assess_exactness(
     tried_settings
         What was tried in vain to make the count repeat, and is not recommended.
     """
-    from runner.adoption.command_trials import FAULTS
     from runner.adoption.exactness import assess_exactness
+    from runner.adoption.first_measurement import FAULTS
     from runner.contract.level import compute_median
 
     counts = report.list_values(FAULTS)

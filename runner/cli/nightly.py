@@ -140,11 +140,11 @@ def _run_cells(
         )
     for cell, entry in planned_cells:
         # The default arguments bind the cell of this iteration instead of the last one.
-        def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
+        def prepare_this_cell(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare_cell(matrix, cell, entry, settings, service, turn, sandboxed, workbenches)
 
         with ProgressBar(get_console(), f"{cell.configuration}  {cell.workload}") as observer:
-            run_cell(name, cell, prepare, service=service, observer=observer, max_retries=matrix.retries)
+            run_cell(name, cell, prepare_this_cell, service=service, observer=observer, max_retries=matrix.retries)
 
 
 def _prepare_cell(

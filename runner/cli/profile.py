@@ -86,9 +86,10 @@ def command(
     no samples to the history. The service stores it and shows its flame graphs; if the service does not answer, the
     profile is kept on disk and sent later.
     """
+    from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler
     from runner.reporting.embedded_service import connect_to_service
-    from runner.subject.source_change import SourceChange, read_source_change
+    from runner.subject.source_change import read_source_change
 
     # Check the arguments.
     base, head = _parse_commits(commit_range, revision)
@@ -106,6 +107,8 @@ def command(
             steps = _Steps(activity, len(ends))
             profiles = [profiler.profile(end, steps) for end in ends]
             base_profile = profiles[0] if base else None
+            if base_profile is not None:
+                profiles[-1] = read_source_change(repository, *ends).add_to_profile(profiles[-1], base_profile)
             profile = profiles[-1]
     if stacks:
         _write_stacks_of_sides(profile, base_profile, stacks)
@@ -113,8 +116,7 @@ def command(
     with connect_to_service(settings) as service:
         profiles_to_send = profiles if upload else []
         refusals = _send_profiles(profiles_to_send, service, settings, repository, workload)
-        change = read_source_change(repository, ends[0], ends[1]) if base_profile else SourceChange()
-        diagnosis, failure = _request_diagnosis(service, change.build_request(profile, base_profile))
+        diagnosis, failure = _request_diagnosis(service, DiagnosisRequest.from_profiles(base_profile, profile))
     documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 
     def suggest_trial(trial_settings: Sequence[str]) -> str:

@@ -93,9 +93,9 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     pages = "" if anatomy.is_scaled else f" on {format_count(anatomy.pages, 'page')}{ratio}"
     console.print(f"{format_count(anatomy.counted, 'fault')}{pages}; {anatomy.major:,} major.", highlight=False)
     if anatomy.lost or anatomy.unrecorded:
-        console.print(
-            f"  {anatomy.unrecorded:,} of them unrecorded, {format_count(anatomy.lost, 'record')} lost", style="yellow"
-        )
+        verb = "was" if anatomy.unrecorded == 1 else "were"
+        lost_records = f"; perf lost {format_count(anatomy.lost, 'record')}" if anatomy.lost else ""
+        console.print(f"  {anatomy.unrecorded:,} of them {verb} not recorded{lost_records}", style="yellow")
     console.print(f"  memory: {_list_kinds(anatomy.by_memory)}", highlight=False)
     console.print(f"  touched: {_list_kinds(anatomy.by_touch)}", highlight=False)
     console.print(f"  access: {_list_kinds(anatomy.by_access)}", highlight=False)

@@ -100,7 +100,7 @@ def command(
                 unchanged_trial, changed_trial, retrying_service.compare, pairs=pairs, progress=activity.advance
             )
 
-    def show() -> None:
+    def show_result() -> None:
         from runner.cli.remedy_tables import show_remedy
 
         show_remedy(result, remedies)
@@ -111,6 +111,6 @@ def command(
         "remedy": result.head.model_dump(mode="json"),
         "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
     }
-    output_result(document, as_json=as_json, output_file=output_file, show=show)
+    output_result(document, as_json=as_json, output_file=output_file, show=show_result)
     if result.comparison is None:
         raise click.exceptions.Exit(1)

@@ -10,9 +10,12 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
 CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 Text = Annotated[str, StringConstraints(max_length=100_000)]
 """Text from a program or a repository. Untrusted: escape it wherever it is shown."""
+Count = Annotated[int, Field(ge=0, le=2**64)]
 MAX_LINE_CHARACTERS = 1000
 Line = Annotated[str, StringConstraints(max_length=MAX_LINE_CHARACTERS)]
 """A line of text, such as a reason, a remark or a title. Untrusted, like all text."""
+Label = Annotated[str, StringConstraints(max_length=4000)]
+"""Text from a program, such as a function or a file. Untrusted."""
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
 """A plausible time, with a time zone."""
 Parameter = Annotated[str, StringConstraints(max_length=4000)] | int | FiniteFloat | bool

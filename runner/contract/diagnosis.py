@@ -1,106 +1,35 @@
 """Diagnoses: named pathologies that a profile shows, with evidence and remedies, and the causes of a difference."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import AliasChoices, Field, model_validator
 
-from runner.contract.base import Line, Name, Strict
-from runner.contract.profile import Count, Label, Profile
+from runner.contract.base import Count, Label, Line, Name, Strict
+from runner.contract.code_change import ChangedCode, CodeChange, LineNumber
+from runner.contract.profile import Profile
 
-_LineNumber = Annotated[int, Field(ge=0, le=2**31)]
-LineRange = tuple[_LineNumber, _LineNumber]
-"""The first and the last line of a range."""
-MAX_CHANGED_FILES, MAX_CHANGED_RANGES, MAX_CHANGED_CALLS, MAX_CALL_SITES = 1000, 10_000, 1000, 20
-"""The largest numbers of files, line ranges and calls of a change. What exceeds them is ignored."""
-MAX_CHANGED_DEFINITIONS, MAX_USES, MAX_CALLS_OF_USE = 50, 500, 10
-"""The largest numbers of definitions of a change, of uses of each, and of calls in a use. Definitions of a larger
-change are left out."""
+MAX_POLICY_CHANGES = 5
+"""The largest number of changed lines that are named because they may decide when memory is given back."""
+_MIN_LEADING_SHARE, _MIN_LEADING_FAULTS = 0.5, 3
+"""A changed line with at least this share of the difference, and this many faults, comes before everything else that
+the change did. Which line is the first to touch a single page also depends on what lies on it."""
 
 
-class CallSite(Strict):
-    """A line that contains a call."""
-
-    file: Label
-    """The file, relative to the top of the repository."""
-    line: _LineNumber
-
-
-class Use(Strict):
-    """A line that uses a name."""
-
-    file: Label
-    """The file, relative to the top of the repository."""
-    line: _LineNumber
-    function: Label = ""
-    """The function that contains the line; empty if none does, or if it is not recognised."""
-    calls: tuple[Label, ...] = Field(default=(), max_length=MAX_CALLS_OF_USE)
-    """The functions that the line calls, as far as they are recognised."""
-
-
-class ChangedDefinition(Strict):
-    """A definition in which a change added, rewrote or removed lines: a macro, a constant, a type, a function.
-
-    Lines that only use what is defined are not changed, but can fault more.
-    """
-
-    name: Label
-    file: Label
-    """The file of the first changed line of the definition, relative to the top of the repository."""
-    line: _LineNumber
-    """The number of this line after the change."""
-    value_before: Label = ""
-    """The value before the change of a macro or a constant that a line gives it; empty if unknown."""
-    value_after: Label = ""
-    """The value after the change."""
-    uses: tuple[Use, ...] = Field(default=(), max_length=MAX_USES)
-    """Lines after the change that use the name, or another name that is defined with it. The lines of a changed
-    function use its name as well."""
-
-
-class ChangedFile(Strict):
-    """A file that a change added, rewrote or removed, with its sizes in bytes."""
-
-    file: Label
-    """The path, relative to the top of the repository."""
-    bytes_before: Count
-    """The size before the change; 0 if the file did not exist."""
-    bytes_after: Count
-    """The size after the change; 0 if it removed the file."""
-
-
-class ChangedCall(Strict):
-    """A call in a line that a change added or rewrote."""
-
-    callee: Label
-    """The name of the called function, without its parameters."""
-    caller: Label
-    """The name of the function that contains the line, without its parameters."""
-    file: Label
-    """The file of the line, relative to the top of the repository."""
-    line: _LineNumber
-    """The number of the line after the change."""
-    caller_sites: tuple[CallSite, ...] = Field(default=(), max_length=MAX_CALL_SITES)
-    """Lines after the change that call ``caller``; empty if they were not searched, or if there are too many."""
-
-
-class DiagnosisRequest(Strict):
-    """A profile, and optionally the profile of the state before a change."""
+class DiagnosisRequest(CodeChange):
+    """A profile, and optionally the profile of the state before a change, with what the change alters."""
 
     profile: Profile
     before: Profile | None = None
-    changed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
-    """The lines that the change added or rewrote, or before which it removed lines, by file; empty if unknown."""
-    removed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
-    """The lines that the change removed or rewrote, with their numbers before it, by file."""
-    changed_calls: tuple[ChangedCall, ...] = Field(default=(), max_length=MAX_CHANGED_CALLS)
-    """The calls in the lines that the change added or rewrote, of functions that only one of these lines calls."""
-    changed_definitions: tuple[ChangedDefinition, ...] = Field(default=(), max_length=MAX_CHANGED_DEFINITIONS)
-    """The definitions that the change alters; empty if unknown, or if there are too many."""
-    changed_files: tuple[ChangedFile, ...] = Field(default=(), max_length=MAX_CHANGED_FILES)
-    """The files that the change alters in more than comments, spaces and names; empty if unknown."""
-    is_cosmetic: bool = False
-    """Whether the change alters nothing but comments, spaces and names of variables or functions."""
+
+    @classmethod
+    def from_profiles(cls, before: Profile | None, after: Profile) -> Self:
+        """Return the request for two profiles, with the change that the later one has recorded from the earlier one."""
+        profile = after.model_copy(update={"change": None})
+        if before is None or after.change is None or after.change.base != before.revision.commit:
+            return cls(profile=profile, before=before)
+        change = {name: getattr(after.change, name) for name in CodeChange.model_fields}
+        return cls(profile=profile, before=before, **change)
 
 
 class Remedy(Strict):
@@ -208,6 +137,15 @@ class ChangedPlace(Strict):
         """Whether the line does not fault more itself, but calls what gives back or requests the memory that faults."""
         return self.gives_back or self.requests
 
+    def has_most_of(self, growth: int) -> bool:
+        """Return whether the line, or the code that it calls, has most of a difference of so many faults."""
+        is_large = self.faults * growth >= _MIN_LEADING_SHARE * growth * growth
+        return is_large and abs(self.faults) >= min(_MIN_LEADING_FAULTS, abs(growth))
+
+    def explains(self, growth: int) -> bool:
+        """Return whether the line itself has most of a difference of so many faults."""
+        return self.has_most_of(growth) and not (self.manages_memory or self.is_caller)
+
 
 class AlteredDefinition(Strict):
     """A definition that the change alters, and the line by which it acts on the difference."""
@@ -215,6 +153,10 @@ class AlteredDefinition(Strict):
     name: Line
     place: Line
     """The changed line: its file and number."""
+    source_file: Label = ""
+    """The file of the changed line, relative to the top of the repository."""
+    source_line: LineNumber = 0
+    """The number of the changed line; 0 if it is unknown."""
     values: Line = ""
     """The values of a macro or a constant before and after, with an arrow between them; empty if unknown."""
     use: Line
@@ -246,6 +188,12 @@ class Difference(Strict):
     altered_definition: AlteredDefinition | None = None
     """A macro, a constant, a type or a function that the change alters, and that is used by lines whose faults changed.
     None if a changed line explains as much of the difference itself, or if no such definition is known."""
+    changed_code: ChangedCode | None = None
+    """The text of the line of ``changed_place``, ``altered_definition`` or the only definition that ``other_change``
+    names; None if it is unknown."""
+    policy_changes: tuple[ChangedCode, ...] = Field(default=(), max_length=MAX_POLICY_CHANGES)
+    """Changed lines that may decide when memory is collected, kept or given back, if nothing else is known to explain
+    the difference better."""
     other_change: Line = ""
     """A sentence on what the change alters, or on the changed line nearest to the leading cause, if no changed line
     explains the difference; empty otherwise, or if there is nothing to add."""

@@ -1,9 +1,10 @@
 """Words an explanation: what a line does more than before, the name of this pathology, and a remedy."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from runner.contract.diagnosis import AlteredDefinition, ChangedPlace, Difference
+from runner.contract.code_change import ChangedCode
+from runner.contract.diagnosis import MAX_POLICY_CHANGES, AlteredDefinition, ChangedPlace, Difference
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import (
@@ -13,15 +14,13 @@ from runner.contract.number_text import (
     format_signed_number,
     replace_no_break_spaces,
 )
+from runner.contract.own_frame import shorten_source_path
 
 _PLAIN_WORD = re.compile(
     r"\(?[A-Za-z]+(?:['-][A-Za-z]+)*[,.)]?|"
     r"[0-9]+(?:[.,][0-9]+)*(?:[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}][A-Za-z]+)?"
 )
 """A word or an amount that no medium can take for markup, a link or a mention."""
-_MIN_LEADING_SHARE, _MIN_LEADING_FAULTS = 0.5, 3
-"""A changed line with at least this share of the difference, and this many faults, comes before everything else that
-the change did. Which line is the first to touch a single page also depends on what lies on it."""
 EscapeText = Callable[[str], str]
 """Escapes text from a repository for the medium in which it is shown."""
 
@@ -37,7 +36,8 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         total_growth = difference.faults
         sentence = _escape_names(part.sentence, escape_text)
         sentences.append(f"{place} {sentence}: {_describe_share(part.faults, total_growth)}.")
-        sentences += describe_change(difference, escape_text, named_line=(part.source_file, part.source_line))
+        named_line = (part.source_file, part.source_line)
+        sentences += describe_change(difference, escape_text, named_line, max_policy_changes=1)
     if explanation.finding is not None:
         sentences.append(f"{_escape_names(explanation.finding.title, escape_text)}.")
     if explanation.remedy is not None:
@@ -46,7 +46,11 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
 
 
 def describe_change(
-    difference: Difference, escape_text: EscapeText, named_line: tuple[str, int] = ("", 0)
+    difference: Difference,
+    escape_text: EscapeText,
+    named_line: tuple[str, int] = ("", 0),
+    *,
+    max_policy_changes: int = MAX_POLICY_CHANGES,
 ) -> list[str]:
     """Return what the change has to do with a difference: sentences, of which the first explains the most.
 
@@ -56,18 +60,32 @@ def describe_change(
     ----------
     named_line
         The file and number of a line that the reader has just been told; a sentence that only names it is left out.
+    max_policy_changes
+        Of the lines that may decide when memory is given back, at most this many are described.
     """
     growth = difference.faults
     changed_place, definition = difference.changed_place, difference.altered_definition
     about_line = _describe_changed_lines(difference, escape_text, named_line)
-    is_leading = changed_place is not None and (changed_place.manages_memory or _has_most(changed_place, growth))
+    other_change = _escape_sentences(difference.other_change, escape_text)
+    policy_changes = difference.policy_changes[:max_policy_changes]
+    is_code_known = difference.changed_code in policy_changes
+    code = "" if is_code_known else _describe_code(difference.changed_code, escape_text)
+    if definition is None and about_line:
+        about_line = f"{about_line} {code}".rstrip()
+    elif definition is None and other_change:
+        other_change = f"{other_change} {code}".rstrip()
+    is_leading = changed_place is not None and (changed_place.manages_memory or changed_place.has_most_of(growth))
+    about_policy = _describe_policy(policy_changes, escape_text)
+    is_policy_first = changed_place is not None and changed_place.manages_memory
     sentences = [
         _escape_sentences(difference.conclusion, escape_text),
+        *(about_policy if is_policy_first else ()),
         about_line if is_leading else "",
-        describe_altered_definition(definition, escape_text) if definition else "",
+        f"{describe_altered_definition(definition, escape_text)} {code}".rstrip() if definition else "",
+        *(() if is_policy_first else about_policy),
         _escape_sentences(difference.resized_types, escape_text),
         "" if is_leading else about_line,
-        _escape_sentences(difference.other_change, escape_text),
+        other_change,
         f"The cause was not found: {describe_unmoved_lines(growth)}, so the change acts indirectly."
         if difference.is_indirect
         else "",
@@ -79,12 +97,6 @@ def describe_unmoved_lines(growth: int) -> str:
     """Return a clause about a change that moves the count by so many faults, of which none of its lines has many."""
     more = "more" if growth > 0 else "fewer"
     return f"neither the changed lines nor the code that they call have notably {more} faults"
-
-
-def _has_most(changed_place: ChangedPlace, growth: int) -> bool:
-    """Return whether a changed line has enough of a difference to be told first."""
-    is_large = changed_place.faults * growth >= _MIN_LEADING_SHARE * growth * growth
-    return is_large and abs(changed_place.faults) >= min(_MIN_LEADING_FAULTS, abs(growth))
 
 
 def _describe_changed_lines(difference: Difference, escape_text: EscapeText, named_line: tuple[str, int]) -> str:
@@ -111,6 +123,9 @@ def describe_changed_place(changed_place: ChangedPlace, place_text: str, total_g
     total_growth
         The whole difference in faults, of which the line may have only a small part.
     """
+    if changed_place.manages_memory and changed_place.is_removed:
+        does = "gave back or write-protected" if changed_place.gives_back else "requested"
+        return f"The change removed or rewrote {place_text}, which called the code that {does} this memory."
     if changed_place.gives_back:
         return f"Of the changed lines, {place_text} calls the code that gives back or write-protects this memory."
     if changed_place.requests:
@@ -137,6 +152,36 @@ def describe_altered_definition(definition: AlteredDefinition, escape_text: Esca
         return f"The change alters {only}{name} itself, at {place}."
     use = f", which {escape_text(definition.use)} uses" if definition.use else ""
     return f"The change alters {only}{name} ({place}){use}."
+
+
+def _describe_policy(changes: Sequence[ChangedCode], escape_text: EscapeText) -> list[str]:
+    """Return the changed lines that may decide when memory is given back, a sentence for each."""
+    if not changes:
+        return []
+    start = "Judging by their names, these changed lines may decide when memory is collected, kept or given back"
+    places = [escape_text(_format_code_place(change)) for change in changes]
+    return [
+        f"{start}:",
+        *(f"{place}: {_format_code(change, escape_text)}." for place, change in zip(places, changes, strict=True)),
+    ]
+
+
+def _format_code_place(code: ChangedCode) -> str:
+    place = f"{shorten_source_path(code.file)}:{code.line}"
+    return f"{code.function} at {place}" if code.function else place
+
+
+def _describe_code(code: ChangedCode | None, escape_text: EscapeText) -> str:
+    """Return what became of the text of a changed line, as a sentence; empty if it is unknown."""
+    return f"There, {_format_code(code, escape_text)}." if code else ""
+
+
+def _format_code(code: ChangedCode, escape_text: EscapeText) -> str:
+    """Return the text of a changed line before and after, as a clause."""
+    before, after = (escape_text(f"`{text}`") for text in (code.text_before, code.text_after))
+    if not code.text_before:
+        return f"{after} is new"
+    return f"{before} became {after}" if code.text_after else f"{before} was removed"
 
 
 def describe_opposite_place(opposite_place: ChangedPlace, place_text: str) -> str:

@@ -35,12 +35,12 @@ def name_metric(name: str, escape_text: Callable[[str], str]) -> str:
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
-def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
+def describe_verdict(verdict: MetricVerdict, *, is_gradual: bool = False, since: str = "") -> str:
     """Return the verdict on a metric in words.
 
     Parameters
     ----------
-    crept
+    is_gradual
         Whether several small changes together exceed the budget.
     since
         The total change since the baseline, as text; empty if there is no baseline.
@@ -53,7 +53,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
         return "not decided"
     if verdict.verdict is Verdict.SAME:
         return f"same: {verdict.same_because}" if verdict.same_because else "same"
-    return "better" if verdict.direction == "improvement" else _describe_regression(verdict, crept, since)
+    return "better" if verdict.direction == "improvement" else _describe_regression(verdict, is_gradual, since)
 
 
 def has_clearly_moved(verdict: MetricVerdict) -> bool:
@@ -120,10 +120,10 @@ def lacks_side(verdict: MetricVerdict) -> bool:
     return verdict.rule == "absent" and not (verdict.base.n and verdict.head.n)
 
 
-def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
+def is_prominent(verdict: MetricVerdict, *, is_gradual: bool = False) -> bool:
     """Return whether a verdict must be shown first, because it exceeds the budget, or because a side has no value."""
     is_missing = verdict.counts and lacks_side(verdict)
-    return is_missing or verdict.over_budget or crept
+    return is_missing or verdict.over_budget or is_gradual
 
 
 def _describe_missing_sides(verdict: MetricVerdict) -> str:
@@ -133,7 +133,7 @@ def _describe_missing_sides(verdict: MetricVerdict) -> str:
     return "head" if verdict.base.n else "base"
 
 
-def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
+def _describe_regression(verdict: MetricVerdict, is_gradual: bool, since: str) -> str:
     """Return in words whether a regression exceeds its budget; for the parameters, see :func:`describe_verdict`."""
     if isinstance(verdict.budget, str):  # a percentage, or "none"
         budget = verdict.budget
@@ -143,7 +143,7 @@ def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str
         return f"worse, perhaps over the budget of {budget}"
     if verdict.over_budget:
         return f"worse, budget {budget}"
-    if crept:  # Only the total change since the baseline exceeds the budget.
+    if is_gradual:  # Only the total change since the baseline exceeds the budget.
         return f"worse, {since}, budget {budget}"
     return f"worse, within {budget}; {since}" if since else f"worse, within {budget}"
 

@@ -6,14 +6,12 @@ from uuid import UUID
 
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
-from runner.contract.base import Line, Moment, Name, Strict
+from runner.contract.base import Count, Label, Line, Moment, Name, Strict
+from runner.contract.code_change import ChangeFromCommit
 from runner.contract.report import Case, Environment, Host, Reading, Revision
 
 PROFILE_VERSION: Literal[1] = 1
 
-Count = Annotated[int, Field(ge=0, le=2**64)]
-Label = Annotated[str, StringConstraints(max_length=4000)]
-"""Text from a program, such as a function or a file. Untrusted."""
 MAX_TYPES, MAX_TYPE_FIELDS = 2000, 100
 """The largest numbers of a program's types, and of the fields of each. Types with more fields are left out."""
 
@@ -350,6 +348,8 @@ class Profile(Strict):
     happen in the runtime, on behalf of a line."""
     types: tuple[TypeLayout, ...] = Field(default=(), max_length=MAX_TYPES)
     """The types of the program; empty without debugging information that describes them."""
+    change: ChangeFromCommit | None = None
+    """What the commit alters, compared with another one that was profiled with it; None if it is unknown."""
     calls_mallopt: bool = False
     """Whether the program contains calls of ``mallopt``, which override the settings of malloc in its environment."""
     remarks: tuple[Line, ...] = Field(default=(), max_length=100)

@@ -70,12 +70,12 @@ def compare_lines(before: Profile, after: Profile, kind: str = "faults") -> list
         if abs(change.growth) > resolution
     ]
 
-    def rank(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:
+    def rank_change(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:
         """Return a sort key: the largest change first; growth before an equally large decline."""
         function_line, change = row
         return -abs(change.growth), -change.growth, function_line
 
-    return sorted(changes, key=rank)
+    return sorted(changes, key=rank_change)
 
 
 def pair_function_lines(

@@ -1,7 +1,8 @@
 """The answers to a program's file lookups: about files of a built tree, and about files outside of it.
 
 If all answers are the same in two trees, the program cannot tell the trees apart. The answers describe the tree as it
-was built, without the files that the program itself made. A file outside of the tree is only identified.
+was built, without the files that the program itself made. A file outside of the tree, such as a library, is only
+identified: by its place on the disk, its size and its times.
 
 All times at which files of a tree were made count as equal, because each build has its own times. The path of the tree
 is replaced in contents and links; all trees have paths of the same length.
@@ -165,7 +166,7 @@ class _AnswerReader:
         if self._is_own(real_path):
             self.tree_answers[kind, self._make_path_relative(real_path)] = self._read_own_answer(kind, real_path)
         elif self._is_visible(real_path):
-            self.host_answers[kind, real_path] = self._identify_file(kind, real_path)
+            self.host_answers[kind, real_path] = self._read_host_answer(kind, real_path)
 
     def _resolve_path(self, path: str, *, follow: bool, link_count: int = 0) -> str | None:
         """Return the path without links; None if it does not exist, or the program cannot see it.
@@ -270,8 +271,11 @@ class _AnswerReader:
     def _make_path_relative(self, real_path: str) -> str:
         return real_path[len(self._tree) + 1 :]
 
-    def _identify_file(self, kind: str, real_path: str) -> Answer:
-        """Return what identifies a file outside of the build, without reading its content."""
+    def _read_host_answer(self, kind: str, real_path: str) -> Answer:
+        """Return what identifies a file outside of the build, such as a library, without reading its content.
+
+        A folder is identified by its place on the disk; a question about its entries (``d``) also depends on its time.
+        """
         try:
             status = os.lstat(real_path)
         except OSError:

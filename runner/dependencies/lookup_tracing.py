@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from runner.dependencies.lookup_filter import open_lookup_filter
 from runner.dependencies.recorded_lookups import Lookups, make_untraced_lookups, parse_lookups
-from runner.dependencies.system_calls import open_lookup_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings

@@ -55,7 +55,7 @@ def check_git(host: HostProbe) -> CheckResult:
     version = host.read_version("git")
     version_numbers = re.search(r"(\d+)\.(\d+)", version or "")
     if not version or not version_numbers:
-        return make_problem(f"no git that prints its version is in {BASE_VARIABLES['PATH']}", "sudo apt install git")
+        return make_problem(f"git is missing in {BASE_VARIABLES['PATH']}, or does not work", "sudo apt install git")
     if (int(version_numbers[1]), int(version_numbers[2])) < _OLDEST_GIT:
         return make_problem(f"{version} is too old", f"install git {_OLDEST_GIT[0]}.{_OLDEST_GIT[1]} or later")
     return make_ok(version)
@@ -66,7 +66,7 @@ def check_sandbox(host: HostProbe) -> CheckResult:
     version = host.read_version("bwrap")
     if version is None:
         return make_warning(
-            f"no bubblewrap that prints its version is in {BASE_VARIABLES['PATH']}: untrusted code cannot be measured",
+            f"bubblewrap is missing in {BASE_VARIABLES['PATH']}, or does not work: untrusted code cannot be measured",
             "sudo apt install bubblewrap",
         )
     if host.tree.read_text("proc/sys/user/max_user_namespaces") == "0":

@@ -20,13 +20,13 @@ def start_in_background(work: Callable[[], Result]) -> Callable[[], Result]:
     results: list[Result] = []
     errors: list[BaseException] = []
 
-    def run() -> None:
+    def keep_result() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=keep_result, daemon=True)
     thread.start()
 
     def wait_for_result() -> Result:

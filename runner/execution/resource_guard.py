@@ -59,7 +59,8 @@ class ResourceGuard:
         self._period = period
         self._resources_at_start = FreeResources.measure(tree)
         self._used_bytes_at_start = count_used_bytes(tree) or 0
-        self._reason = ""
+        self._found_problem = ""
+        """The problem that the thread has found, for which the program is about to be killed."""
         self._has_ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
         self._thread = threading.Thread(target=self._watch_tree, daemon=True)
@@ -74,7 +75,7 @@ class ResourceGuard:
         return self._alarm
 
     def serve(self, pid: int) -> bool:
-        """End the program for the reason that the thread has found.
+        """End the program because of the problem that the thread has found.
 
         Raises
         ------
@@ -82,7 +83,7 @@ class ResourceGuard:
             Always.
         """
         os.read(self._alarm, 1)
-        self.problem = self._reason
+        self.problem = self._found_problem
         raise EndPrograms
 
     def __enter__(self) -> Self:
@@ -101,14 +102,14 @@ class ResourceGuard:
         """Watch the resources of the host and the tree until the program ends; raise the alarm if it must be killed."""
         while not self._has_ended.wait(self._period):
             free_resources = FreeResources.measure(self._tree)
-            self._reason = describe_shortage(self._resources_at_start, free_resources)
+            self._found_problem = describe_shortage(self._resources_at_start, free_resources)
             # Walking the tree takes long, so do it only if the disk has lost as much space as the tree may grow by. The
             # tree lacks files that were removed while open: only the shortage of free space, above, limits these.
-            if not self._reason and self._resources_at_start.bytes - free_resources.bytes >= self._max_bytes:
+            if not self._found_problem and self._resources_at_start.bytes - free_resources.bytes >= self._max_bytes:
                 used_bytes = count_used_bytes(self._tree)
                 if used_bytes is None or used_bytes - self._used_bytes_at_start > self._max_bytes:
-                    self._reason = f"wrote more than {self._max_bytes:,} bytes into its folder"
-            if self._reason:
+                    self._found_problem = f"wrote more than {self._max_bytes:,} bytes into its folder"
+            if self._found_problem:
                 os.write(self._alarm_writer, b"!")
                 return
 

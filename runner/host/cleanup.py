@@ -7,7 +7,7 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.rcu_grace_period import restore_grace_period
 from runner.reporting.spool import Spool
 from runner.settings import Settings
-from runner.subject.build_places import BuildPlaces
+from runner.subject.build_folders import BuildFolders
 from runner.subject.subject_registry import remove_partial_entries
 from runner.system.scratch import remove_abandoned_folders
 from runner.system.tree import Tree
@@ -26,6 +26,6 @@ def remove_leftovers(settings: Settings) -> None:
         remove_abandoned_folders(folder)
     for store in BuildStore:
         with suppress(OSError):
-            BuildPlaces(settings.builds, store).remove_unfinished_builds()
+            BuildFolders(settings.builds, store).remove_unfinished_builds()
     Spool(settings.spool).remove_abandoned_files()
     remove_partial_entries(settings)

@@ -110,13 +110,13 @@ def _walk_files(folder: Path) -> Iterator[Path]:
         There are too many files, or a folder cannot be listed.
     """
 
-    def refuse(error: OSError) -> NoReturn:
+    def refuse_folder(error: OSError) -> NoReturn:
         raise FaultwatchError(
             f"{error.filename} cannot be read: {error.strerror}", "make it readable by this user"
         ) from None
 
     n_files = 0
-    for root, folders, files in os.walk(folder, onerror=refuse):
+    for root, folders, files in os.walk(folder, onerror=refuse_folder):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(files):
             n_files += 1

@@ -71,7 +71,7 @@ class CountReuse:
         )
         self._newest_runs: dict[str, _ReusableRun] = {}
         self._unusable_cases: set[str] = set()
-        self._contradicted_cases: set[str] = set()
+        self._cases_with_failed_check: set[str] = set()
 
     def find_source(self, case: Case, tree: Path) -> Report | None:
         """Return a run whose counts can be reused for a built tree; None if the case has to be measured."""
@@ -91,7 +91,7 @@ class CountReuse:
         depends on more than the answers to its lookups.
         """
         name = source.case.name
-        if self._newest_runs[name].n_agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
+        if self._newest_runs[name].n_agreeing_runs < MIN_AGREEING_RUNS or name in self._cases_with_failed_check:
             return None
         if is_measured_anyway(revision.commit, source.case):
             return None
@@ -124,7 +124,7 @@ class CountReuse:
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         expected_counts, counts = _collect_exact_counts(source) or {}, compute_levels(report.samples)
         if varying_counts := _describe_varying(report, expected_counts, counts):
-            self._contradicted_cases.add(report.case.name)
+            self._cases_with_failed_check.add(report.case.name)
             remark = _VARIES_REMARK.format(source.revision.commit[:10], "; ".join(varying_counts))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         check = SameBytesCheck(
@@ -134,7 +134,7 @@ class CountReuse:
             counted={name: counts[name] for name in expected_counts if name in counts},
         )
         if not check.holds:
-            self._contradicted_cases.add(report.case.name)
+            self._cases_with_failed_check.add(report.case.name)
         return report.model_copy(update={"same_bytes_check": check})
 
     def remember_source(self, report: Report) -> None:

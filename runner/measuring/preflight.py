@@ -22,7 +22,7 @@ from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
 from runner.subject.build import Builder
-from runner.subject.build_places import BuildPlaces
+from runner.subject.build_folders import BuildFolders
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
 from runner.system.tree import Tree
@@ -111,7 +111,7 @@ def set_up_workbench(
     sandbox = create_sandbox() if sandboxed else None
     build_store = choose_build_store(origin, sandboxed=sandboxed)
     max_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
-    build_places = BuildPlaces(settings.builds, build_store, max_bytes, settings.builds_days)
+    build_folders = BuildFolders(settings.builds, build_store, max_bytes, settings.builds_days)
     session_settings = {
         **build_session_settings(scope, settings.builds, sandboxed=sandbox is not None),
         **build_pool_settings(settings.pool),
@@ -130,7 +130,7 @@ def set_up_workbench(
     warnings = (*trust.list_warnings(actual_environment), *state.list_remarks()) if examine_host else ()
     return Workbench(
         bench,
-        Builder(build_places, machine_settings, sandbox, report_repeated_build, reveals_host=origin is CodeOrigin.OWN),
+        Builder(build_folders, machine_settings, sandbox, report_repeated_build, reveals_host=origin is CodeOrigin.OWN),
         variables,
         warnings,
     )

@@ -38,7 +38,7 @@ def attach_to_running(
     for _ in range(_MAX_ATTEMPTS):
         processes = list_processes()
         if not processes:
-            raise AttachError("the program could not be found")
+            raise AttachError("the program is no longer running")
         with suppress(_ChildEndedError):
             return _attach_perf(processes, events, filters, list_processes), processes
     with _stop_children(list_processes) as stopped_processes:

@@ -176,14 +176,14 @@ class Collector(Struct):
             tracers.append(strace)
         sample = self._execute_with_recorders(plans, *tracers)
 
-        def read() -> tuple[Anatomy, Census]:
+        def read_faults_and_calls() -> tuple[Anatomy, Census]:
             """Read the recording; return the anatomy of its faults and the census of its calls."""
             anatomy_builder = self._collect_events(period, faults_file, calls_file, strace, compiled_code)
             census = anatomy_builder.build_census("strace" if strace else "tracepoints")
             anatomy = anatomy_builder.build_anatomy(_count_faults(sample), partial(locate_places, self.frame_table))
             return anatomy, census
 
-        return sample, self.reader.submit(read)
+        return sample, self.reader.submit(read_faults_and_calls)
 
     def _collect_events(
         self,
@@ -236,7 +236,7 @@ class Collector(Struct):
         compiled_code = self._follow_compiled_code()
         self._execute_with_recorders([RecordPlan(options, stacks_file, expected_bytes)], compiled_code)
 
-        def read() -> _FaultStacks:
+        def read_fault_stacks() -> _FaultStacks:
             """Read the recording; return the profiles of its stacks."""
             calls = MemoryCalls(os.sysconf("SC_PAGE_SIZE"), has_every_fault=period == 1)
             events = compiled_code.name_functions(self._read_events(stacks_file, *FAULT_STACK_FIELDS))
@@ -252,7 +252,7 @@ class Collector(Struct):
                     profiles[kind] = self._build_stack_profile(kind, stacks, period, stacks_file, n_faults)
             return profiles
 
-        return self.reader.submit(read)
+        return self.reader.submit(read_fault_stacks)
 
     def _count_recorded_calls(self) -> int | None:
         """Return how many system calls were recorded with the faults; None if perf does not say it."""
@@ -283,7 +283,7 @@ class Collector(Struct):
         compiled_code = self._follow_compiled_code()
         self._execute_with_recorders(plans, compiled_code)
 
-        def read() -> tuple[StackProfile, StackProfile]:
+        def read_times() -> tuple[StackProfile, StackProfile]:
             """Return the profiles of CPU time and of waiting time, both in nanoseconds."""
             running_stacks = count_stacks(compiled_code.name_functions(self._read_events(on_cpu_file, *STACK_FIELDS)))
             waiting_stacks = sum_blocked_time(
@@ -298,7 +298,7 @@ class Collector(Struct):
                 self._build_stack_profile(StackKind.OFF_CPU, waiting_stacks, switch_period, off_cpu_file, waiting_time),
             )
 
-        return self.reader.submit(read)
+        return self.reader.submit(read_times)
 
     def count_python_lines(self) -> tuple[PythonLine, ...]:
         """Execute a Python program once to count the faults of its lines, and return these; empty if it fails."""
@@ -313,11 +313,11 @@ class Collector(Struct):
         recording = self.scratch / "allocations.jfr"
         recording.write_bytes(recorder.recording)
 
-        def read() -> tuple[AllocatingLine, ...]:
+        def read_allocating_lines() -> tuple[AllocatingLine, ...]:
             text = print_allocations(jfr, recording, self.sandbox_prefix)
             return parse_allocations(text, self.trial.tree.absolute())
 
-        return self.reader.submit(read)
+        return self.reader.submit(read_allocating_lines)
 
     def _execute_with_line_recorder(self, recorder: PythonLineRecorder | JavaLineRecorder, obstacle: str) -> None:
         """Execute the case while its runtime records lines; on failure, add a remark that begins with ``obstacle``."""
@@ -436,7 +436,7 @@ class Profiling(Struct, frozen=True):
             pending_times = collector.record_times(expected_counts)
         finished_at = datetime.now(UTC)
 
-        def assemble() -> Profile:
+        def assemble_profile() -> Profile:
             """Assemble the profile, with paths relative to the tree."""
             anatomy, census = pending_anatomy.result()
             fault_stacks = pending_faults.result()
@@ -479,7 +479,7 @@ class Profiling(Struct, frozen=True):
                 remarks=cut_remarks(collector.remarks),
             )
 
-        return assemble
+        return assemble_profile
 
 
 def collect_profile(

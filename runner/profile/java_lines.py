@@ -62,9 +62,9 @@ class JavaLineRecorder:
     def add_variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that make Java record; options of the program in these variables are kept."""
         settings, result = (self._folder.path / name for name in (_SETTINGS_FILE, _RESULT))
-        # Otherwise the recorder prints a message to standard output, which may be the program's result.
         # The recorder reads the double quotes; the JVM splits the variable at spaces, and reads quotes as a shell does.
         recording = shlex.quote(f'-XX:StartFlightRecording=settings="{settings}",filename="{result}"')
+        # Without the first option, the recorder prints a message to standard output, which may be the program's result.
         options = f"-Xlog:jfr+startup=off {recording}"
         own_options = variables.get("JAVA_TOOL_OPTIONS", "")
         return {**variables, "JAVA_TOOL_OPTIONS": f"{own_options} {options}".strip()}

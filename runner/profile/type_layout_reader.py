@@ -78,7 +78,7 @@ class UnitReader:
         """
         if self._folder.startswith("/"):
             return not f"{self._folder}/".startswith(self._tree)
-        paths = [path for path in self._list_files() if path.startswith("/")]
+        paths = [path for path in self._list_unit_files() if path.startswith("/")]
         return bool(paths) and not any(path.startswith(self._tree) for path in paths)
 
     def iterate_types(self) -> Iterator[Layout]:
@@ -86,6 +86,15 @@ class UnitReader:
         yield from self._iterate_types(self._top, (), 0)
 
     def _iterate_types(self, scope: DIE, prefix: tuple[str, ...], depth: int) -> Iterator[Layout]:
+        """Yield the layouts of the types in a scope: a file, a namespace or a type.
+
+        Parameters
+        ----------
+        prefix
+            The names of the scopes around the types.
+        depth
+            How many scopes lie around this one.
+        """
         for entry in scope.iter_children():
             name = _read_text(entry, "DW_AT_name")
             if entry.tag in _SCOPES and name not in _LIBRARY_SCOPES and depth < _MAX_DEPTH:
@@ -157,14 +166,14 @@ class UnitReader:
         index = _read_number(entry, "DW_AT_decl_file")
         if not index:
             return ""
-        files = self._list_files()
+        files = self._list_unit_files()
         path = files[index] if index < len(files) else ""
         path = os.path.normpath(Path(self._folder, path)) if path else ""
         if not path.startswith("/"):
             return path
         return path.removeprefix(self._tree) if path.startswith(self._tree) else None
 
-    def _list_files(self) -> list[str]:
+    def _list_unit_files(self) -> list[str]:
         """Return the files of the unit, by their indices in attributes; before DWARF 5, the first is number 1."""
         if self._files is None:
             program = self._unit.dwarfinfo.line_program_for_CU(self._unit)

@@ -39,8 +39,9 @@ class Outbox:
         self._posted_files: set[Path] = set()
         self._sender = send
         self._clock = clock
-        self._pause = 0.0  # No failure yet.
-        self._next_attempt_at = float("-inf")  # The first attempt is made at once.
+        self._pause_seconds = 0.0
+        """The pause after the last failure; 0 after a success, and before the first attempt."""
+        self._next_attempt_at = float("-inf")  # the first attempt is made at once
 
     @property
     def waiting(self) -> int:
@@ -92,11 +93,13 @@ class Outbox:
             self.spool.flush(self._send_document)
         except FaultwatchError as error:
             self.error = error
-            self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS) if self._pause else FIRST_PAUSE_SECONDS
-            self._next_attempt_at = self._clock() + self._pause
+            self._pause_seconds = (
+                min(2 * self._pause_seconds, MAX_PAUSE_SECONDS) if self._pause_seconds else FIRST_PAUSE_SECONDS
+            )
+            self._next_attempt_at = self._clock() + self._pause_seconds
         else:
             self.error = None
-            self._pause = 0.0
+            self._pause_seconds = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
         """Store documents in the spool, together if possible; those that cannot be stored are sent at once.

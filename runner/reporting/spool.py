@@ -129,8 +129,8 @@ class Spool(Struct, frozen=True):
     def remove_abandoned_files(self) -> None:
         """Remove the partial files of killed processes."""
         for leftover in self._list_files(f"*{_PARTIAL_SUFFIX}"):
-            writer = leftover.name.removesuffix(_PARTIAL_SUFFIX).rpartition(".")[2]
-            if not is_alive(writer):
+            process = leftover.name.removesuffix(_PARTIAL_SUFFIX).rpartition(".")[2]
+            if not is_alive(process):
                 with suppress(OSError):
                     leftover.unlink()
 

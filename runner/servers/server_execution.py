@@ -222,6 +222,7 @@ class ServerExecution:
         FaultwatchError
             perf cannot be attached, or its output cannot be parsed.
         """
+        # Attach perf to the server.
         is_warm_up = self.needs_warm_up
         try:
             perf, processes = attach_to_running(
@@ -230,6 +231,7 @@ class ServerExecution:
         except AttachError as error:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
             raise FaultwatchError(f"perf failed: {error}", _DOCTOR_HINT) from None
+        # Count, and if requested record, while the load runs and until the server is idle again.
         try:
             recorders = [] if is_warm_up else self._attach_recorders_once(processes)
             before = read_process_figures(self._counted_program.list_processes())
@@ -250,6 +252,7 @@ class ServerExecution:
             raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}", REPORT_HINT) from None
         finally:
             perf.close()
+        # Add the figures that are not perf's.
         work = self._read_work(result)
         readings |= {"elapsed": Reading(value=result.seconds), **subtract_figures(before, after)}
         if work:

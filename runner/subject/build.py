@@ -27,15 +27,14 @@ from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
 from runner.process_state.umask import use_standard_umask
 from runner.subject.build_errors import find_first_error
+from runner.subject.build_folders import BuildFolders, make_empty_folder, move_build_aside
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
 from runner.subject.build_needs import find_missing_programs
-from runner.subject.build_places import BuildPlaces, make_empty_folder, move_build_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.missing_packages import find_missing_dependency
-from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, get_hidden_network_hint, list_masked_cache_folders
@@ -47,6 +46,7 @@ from runner.subject.session_tree_restorer import (
     overlay_files,
     restore_original_tree,
 )
+from runner.subject.submodules_and_lfs import IncompleteCheckout
 from runner.subject.tool_search import find_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.pause_processes import Clock
@@ -121,8 +121,8 @@ class Builder(Struct, frozen=True):
 
     Attributes
     ----------
-    places
-        The places in which the builds are kept.
+    folders
+        The folders in which the builds are kept.
     machine_settings
         The settings that influence the output of the build's tools, besides the tools themselves: the processor, the C
         library.
@@ -137,7 +137,7 @@ class Builder(Struct, frozen=True):
         Whether to trace the file lookups of a build, so that the build can be reused for other revisions.
     """
 
-    places: BuildPlaces
+    folders: BuildFolders
     machine_settings: Mapping[str, str]
     sandbox: Sandbox | None = None
     report_repeated_build: Callable[[str], None] = lambda _: None
@@ -173,13 +173,13 @@ class Builder(Struct, frozen=True):
         if problem:
             raise BuildFailure(problem, Build(), temporary=True, lacks_programs=True)
         self.turn.give_way()
-        build_folder = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
+        build_folder = self.folders.lock_build_folder(self._compute_key(repository, commit, workload, number))
         record = self._find_usable_record(build_folder)
         is_cached = record is not None
         if record is None:
             with self.turn.pause(clock=self.clock):
-                record = self._build_tree_in_place(repository, commit, workload, build_folder)
-            self.places.evict()
+                record = self._build_tree_in_folder(repository, commit, workload, build_folder)
+            self.folders.evict()
         if is_cached:
             log_step("using the build of %s in %s", commit[:10], build_folder)
         build = record.build.model_copy(update={"cached": is_cached})
@@ -188,7 +188,7 @@ class Builder(Struct, frozen=True):
         return build_folder / TREE_FOLDER, build
 
     @contextmanager
-    def build_revision_in_other_place(
+    def build_revision_in_other_folder(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
     ) -> Iterator[Path]:
         """Build a revision in the folder of another one, and yield its tree; restore the other build afterwards.
@@ -301,7 +301,7 @@ class Builder(Struct, frozen=True):
         changed_files = find_changed_files(repository, before, after)
         if changed_files is None:
             return None
-        inputs = Inputs(self.places.get_first_place(self._compute_key(repository, known_commit, workload)))
+        inputs = Inputs(self.folders.get_first_build_folder(self._compute_key(repository, known_commit, workload)))
         return None if any(map(inputs.may_depend_on, changed_files)) else changed_files
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
@@ -317,7 +317,7 @@ class Builder(Struct, frozen=True):
     def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
         """Return the record of a build; None if there is none, or it is damaged."""
         try:
-            return read_record(self.places.get_first_place(self._compute_key(repository, commit, workload)))
+            return read_record(self.folders.get_first_build_folder(self._compute_key(repository, commit, workload)))
         except DamagedBuild:
             return None
 
@@ -356,7 +356,7 @@ class Builder(Struct, frozen=True):
         # The commit is for human readers. It is abbreviated, because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
-    def _build_tree_in_place(
+    def _build_tree_in_folder(
         self, repository: Repository, commit: str, workload: Workload, build_folder: Path
     ) -> BuildRecord:
         """Build in the folder in which the program will run, because build systems write its path into their output.

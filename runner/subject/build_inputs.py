@@ -37,8 +37,10 @@ def write_inputs(tree: Path, lookups: Lookups) -> None:
 
 def _select_paths_below(tree: Path, paths: Iterable[str]) -> list[str]:
     """Return the paths that are in a tree, relative to the tree."""
-    top = f"{tree}/"
-    return sorted({os.path.normpath(path)[len(top) :] for path in paths if os.path.normpath(path).startswith(top)})
+    prefix = f"{tree}/"
+    return sorted(
+        {os.path.normpath(path)[len(prefix) :] for path in paths if os.path.normpath(path).startswith(prefix)}
+    )
 
 
 class Inputs:

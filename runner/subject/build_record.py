@@ -47,7 +47,7 @@ class BuildRecord(Strict):
 
 
 def read_record(build_folder: Path) -> BuildRecord | None:
-    """Return the record of a place; None if nothing was built there, or if the build was interrupted.
+    """Return the record of a build folder; None if nothing was built there, or if the build was interrupted.
 
     Raises
     ------

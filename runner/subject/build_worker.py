@@ -17,7 +17,7 @@ from runner.errors import FaultwatchError
 from runner.execution.build_clock import BuildClock
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_places import BuildPlaces, release_all_places
+from runner.subject.build_folders import BuildFolders, unlock_build_folders
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload
@@ -26,7 +26,7 @@ from runner.workload.workload_lookup import find_workload
 class BuildOrder(Struct, frozen=True):
     """Says which repository's revisions a worker builds, and how. ``workload`` is the path of the workload file."""
 
-    places: BuildPlaces
+    folders: BuildFolders
     machine_settings: dict[str, str]
     sandbox: Sandbox | None
     retry_failed: bool
@@ -39,7 +39,7 @@ class BuildOrder(Struct, frozen=True):
 def encode_order(builder: Builder, repository: Repository, workload: Workload) -> str:
     """Return the line of JSON that contains the order for a worker."""
     order = BuildOrder(
-        places=builder.places,
+        folders=builder.folders,
         machine_settings=dict(builder.machine_settings),
         sandbox=builder.sandbox,
         retry_failed=builder.retry_failed,
@@ -56,7 +56,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     """Return the contents of a line that :func:`encode_order` has made."""
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
     builder = Builder(
-        order.places,
+        order.folders,
         order.machine_settings,
         order.sandbox,
         retry_failed=order.retry_failed,
@@ -77,7 +77,7 @@ def main() -> None:
         for line in lines:
             with suppress(BuildFailure, FaultwatchError, OSError):  # The runner will meet the error too, and report it.
                 builder.build(repository, line.strip(), workload)
-            release_all_places()
+            unlock_build_folders()
             lines.write(line)
             lines.flush()
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import GitError
-from runner.subject.missing_parts import IncompleteCheckout, find_missing_part
 from runner.subject.repository import Repository
+from runner.subject.submodules_and_lfs import IncompleteCheckout, find_missing_part
 from runner.workload import Workload
 
 

@@ -14,7 +14,8 @@ from msgspec import Struct, field
 
 from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, CheckoutTotal, read_listing
 from runner.subject.hardened_git import Checkout
-from runner.subject.missing_parts import (
+from runner.subject.repository import Repository
+from runner.subject.submodules_and_lfs import (
     MAX_LEVELS,
     SUBMODULE_MODE,
     Entry,
@@ -27,7 +28,6 @@ from runner.subject.missing_parts import (
     parse_entries,
     read_submodule_names,
 )
-from runner.subject.repository import Repository
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 CHECKOUT_TIME = 1_577_836_800

@@ -36,10 +36,12 @@ Longer lines were written by a tool."""
 
 def list_tokens(file: str, text: str) -> list[tuple[str, ...]]:
     """Return the tokens of each line of a source file, without comments; a very long line is a single one."""
-    return [
-        tuple(_TOKEN.findall(line)) if len(line) <= MAX_CODE_CHARACTERS else (line,)
-        for line in blank_comments(file, text)
-    ]
+    return [split_tokens(line) for line in blank_comments(file, text)]
+
+
+def split_tokens(line: str) -> tuple[str, ...]:
+    """Return the tokens of a line without comments; a very long line is a single one."""
+    return tuple(_TOKEN.findall(line)) if len(line) <= MAX_CODE_CHARACTERS else (line,)
 
 
 def blank_comments(file: str, text: str) -> list[str]:

@@ -54,19 +54,19 @@ def locate_requested_workload(repository: Repository, workload: Workload, name: 
         The argument of the command; None if there is none.
     """
     try:
-        top = repository.get_work_tree().resolve()
+        work_tree = repository.get_work_tree().resolve()
     except FaultwatchError:
         return None
-    if not workload.path.is_relative_to(top):
+    if not workload.path.is_relative_to(work_tree):
         return None
     path_argument, name_argument = "", ""
     if name and is_path(name):
         file = Path(os.path.normpath(Path.cwd() / name))
         file = file / WORKLOAD_FILE if file.is_dir() else file
-        path_argument = file.relative_to(top).as_posix() if file.is_relative_to(top) else ""
+        path_argument = file.relative_to(work_tree).as_posix() if file.is_relative_to(work_tree) else ""
     if name and "/" not in name and not name.endswith(".toml"):
         name_argument = name
-    return RequestedWorkload(workload, workload.path.relative_to(top).as_posix(), path_argument, name_argument)
+    return RequestedWorkload(workload, workload.path.relative_to(work_tree).as_posix(), path_argument, name_argument)
 
 
 def load_committed_workload(
@@ -103,7 +103,7 @@ def load_committed_workload(
         path = requested_workload.path
     if not path and search_all_folders:
         path = tree.find_path(requested_workload.workload.name)
-    return tree.load_workload(path, requested_workload) if path else None
+    return tree.load_workload_at(path, requested_workload) if path else None
 
 
 class _CommitTree(Struct, frozen=True):
@@ -113,7 +113,7 @@ class _CommitTree(Struct, frozen=True):
     commit: str
     scratch: Path
 
-    def load_workload(self, path: str, requested_workload: RequestedWorkload) -> Workload:
+    def load_workload_at(self, path: str, requested_workload: RequestedWorkload) -> Workload:
         """Return the workload of the file at a path, with the other files of its folder if it uses them."""
         workload = self._load_file_alone(path)
         if not workload.uses_own_folder:

@@ -9,7 +9,7 @@ from runner.subject.committed_workload import RequestedWorkload, load_committed_
 from runner.subject.merge_bases import GateEnds
 from runner.workload import Workload
 from runner.workload.gate_cases import WorkloadFiles
-from runner.workload.judge_changes import list_judge_changes
+from runner.workload.workload_file_changes import list_workload_file_changes
 
 _MAX_MISTAKE_CHARACTERS = 300
 """The largest number of characters of a workload file's error that the report of a gate can contain."""
@@ -45,7 +45,7 @@ def find_workload_files(
         source = JudgeSource.HEAD if is_committed else JudgeSource.OUTSIDE
         return WorkloadFiles(judge=head, base=head, head=head), source, ()
     files = WorkloadFiles(judge=judge, base=base or judge, head=head)
-    return files, JudgeSource.TARGET, list_judge_changes(files)
+    return files, JudgeSource.TARGET, list_workload_file_changes(files)
 
 
 def _find_head_workload(ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:

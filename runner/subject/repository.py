@@ -438,7 +438,7 @@ def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
         location_options = () if is_bare else ("-C", str(path))
         query = ("rev-parse", "--path-format=absolute", "--git-common-dir")
         git_dir = str(path.resolve()) if is_bare else None
-        top = run_git(*location_options, *query, git_dir=git_dir, decode_paths=True).removesuffix("\n")
+        common_folder = run_git(*location_options, *query, git_dir=git_dir, decode_paths=True).removesuffix("\n")
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             # The folder to be trusted is the one that git names: the top of the clone, not a folder in it.
@@ -456,8 +456,8 @@ def _open_local_repository(path: Path, *, explicit: bool) -> Repository:
     # All clones of a project are the same subject, whatever their folders are called.
     origin = ""
     with suppress(GitError):  # There may be no remote of this name.
-        origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
-    return Repository(path.resolve(), make_safe_name(_derive_name(origin) or _derive_name(top)), bare=is_bare)
+        origin = run_git("config", "--get", "remote.origin.url", git_dir=common_folder).strip()
+    return Repository(path.resolve(), make_safe_name(_derive_name(origin) or _derive_name(common_folder)), bare=is_bare)
 
 
 def _derive_name(address: str) -> str:

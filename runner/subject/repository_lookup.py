@@ -100,9 +100,9 @@ def refuse_dirty_work_tree(repository: Repository, workload: Workload, *, allows
     """
     changed_files = [] if allows_changes else repository.list_changed_files()
     if changed_files:
-        top = repository.get_work_tree()
+        work_tree = repository.get_work_tree()
         workload_file = resolve_links(workload.path)
-        changed_files = [name for name in changed_files if resolve_links(top / name) != workload_file]
+        changed_files = [name for name in changed_files if resolve_links(work_tree / name) != workload_file]
     if changed_files:
         file_names = ", ".join(changed_files[:_MAX_NAMED_FILES])
         if len(changed_files) > _MAX_NAMED_FILES:

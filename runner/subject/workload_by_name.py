@@ -57,9 +57,9 @@ def _list_workloads(name: str, repository: Repository, settings: Settings) -> It
 
 def _list_candidate_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
     """Yield the candidate files: that at the top, those with which this host has measured, then those in folders."""
-    top = repository.path / WORKLOAD_FILE
-    if top.is_file():
-        yield top
+    main_file = repository.path / WORKLOAD_FILE
+    if main_file.is_file():
+        yield main_file
     registered_file = find_subject(settings, repository.name).workloads.get(name)
     if registered_file and Path(registered_file).is_file():
         yield Path(registered_file)

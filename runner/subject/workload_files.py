@@ -17,12 +17,12 @@ def list_workload_files(repository: Repository) -> list[Path]:
     """
     options = ("--cached", "--others", "--exclude-standard")
     try:
-        top = repository.get_work_tree()
+        work_tree = repository.get_work_tree()
         pattern = f":(top,glob)**/{WORKLOAD_FILE}"
         listing = repository.git("ls-files", "-z", "--full-name", *options, "--", pattern, decode_paths=True)
     except FaultwatchError:
         return []
     names = {name for name in listing.split("\0") if name}
     top_first = sorted(names, key=lambda name: (name != WORKLOAD_FILE, name))
-    files = [top / name for name in top_first[:_MAX_WORKLOAD_FILES]]
+    files = [work_tree / name for name in top_first[:_MAX_WORKLOAD_FILES]]
     return [file for file in files if file.is_file()]  # git also lists removed files.

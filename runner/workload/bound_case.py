@@ -71,13 +71,13 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     folder = provide_own_folder(workload)
     values = case.parameters | get_folder_value(folder)
 
-    def fill(text: str) -> str:
+    def fill_text(text: str) -> str:
         return fill_placeholders(text, values, location=str(workload.path))
 
-    allocator = fill(run.allocator)
+    allocator = fill_text(run.allocator)
     server = bind_server(workload, case, ServerResources()) if workload.server else None
-    command = server.command if server else tuple(fill(part) for part in run.command)
-    files = tuple(fill(name) for name in run.files)
+    command = server.command if server else tuple(fill_text(part) for part in run.command)
+    files = tuple(fill_text(name) for name in run.files)
     cold_files: tuple[str, ...] = ()
     if _is_cold(workload, case):
         cold_files = files or command[:1]  # By default, the program itself.
@@ -85,14 +85,14 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
         command=command,
         variables={
             **get_allocator_variables(allocator),
-            **{name: fill(text) for name, text in run.environment.items()},
+            **{name: fill_text(text) for name, text in run.environment.items()},
         },
         allocator=allocator,
         cold_files=cold_files,
         own_state_files=files if run.page_cache == "host" else (),
         processes=get_process_count(workload, case),
-        memory_limit=_parse_memory_limit(workload, fill(run.memory_limit)),
-        huge_pages=_parse_huge_pages(workload, fill(run.huge_pages)),
+        memory_limit=_parse_memory_limit(workload, fill_text(run.memory_limit)),
+        huge_pages=_parse_huge_pages(workload, fill_text(run.huge_pages)),
         own_folder=folder,
         is_server=server is not None,
     )

@@ -51,13 +51,13 @@ def bind_server(workload: Workload, case: Case, resources: ServerResources) -> B
     server_values: dict[str, Parameter] = {"port": resources.port, "socket": resources.socket, "data": resources.data}
     values = case.parameters | server_values | get_folder_value(provide_own_folder(workload))
 
-    def fill(command: tuple[str, ...] | None) -> tuple[str, ...]:
+    def fill_command(command: tuple[str, ...] | None) -> tuple[str, ...]:
         return tuple(fill_placeholders(text, values, location=str(workload.path)) for text in command or ())
 
     return BoundServer(
-        command=fill(server.command),
-        ready_command=fill(server.ready_command),
-        stop_command=fill(server.stop_command),
-        fill=fill(load.fill),
-        load=fill(load.command),
+        command=fill_command(server.command),
+        ready_command=fill_command(server.ready_command),
+        stop_command=fill_command(server.stop_command),
+        fill=fill_command(load.fill),
+        load=fill_command(load.command),
     )

@@ -57,12 +57,12 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
 def _require_choice(*choices: str) -> AfterValidator:
     """Return a validator that accepts one of the choices, or a text with a placeholder, which depends on the case."""
 
-    def check(text: str) -> str:
+    def check_choice(text: str) -> str:
         if "{" not in text and text not in choices:
             raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
         return text
 
-    return AfterValidator(check)
+    return AfterValidator(check_choice)
 
 
 def _check_events(events: tuple[str, ...]) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ def show_progress(title: str) -> Iterator[Callable[[int, int], None]]:
     hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET_KEY, False)
     with click.progressbar(length=1, label=title, file=sys.stderr, hidden=hidden) as bar:
 
-        def show(done: int, total: int) -> None:
+        def show_steps(done: int, total: int) -> None:
             bar.length = max(1, total)
             bar.update(done - bar.pos)
 
-        yield show
+        yield show_steps

@@ -110,7 +110,13 @@ def _find_source(settings: Settings, name: str, variable: str, environment: Mapp
 def _build_notification_group(
     config: Config, environment: Mapping[str, str], channels: NotificationSettings | str
 ) -> SettingGroup:
-    """Return the group of notifications: its file and its channels."""
+    """Return the group of notifications: its file and its channels.
+
+    Parameters
+    ----------
+    channels
+        The notification channels, or the reason why they cannot be read, which is then shown in place of settings.
+    """
     title, guide = NotificationFile.heading, NotificationFile.guide
     if isinstance(channels, str):
         return SettingGroup(title=title, document=guide, empty=channels, settings=[])

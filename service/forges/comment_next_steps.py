@@ -63,9 +63,10 @@ def offer_bisect(outcome: GateOutcome, links: Links) -> str:
 
     It is empty if there is none to offer, or if a command on one line cannot name its case.
     """
-    # A metric has crept if small steps, each within its budget, have together exceeded it since the baseline.
     cases_over_budget = [
-        row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over_budget or row.crept is not None
+        row.case
+        for row in outcome.list_changed_metrics()
+        if row.metric_verdict.over_budget or row.gradual_change is not None
     ]
     if not links.offers_bisect or not cases_over_budget:
         return ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import MetricVerdict, Verdict, get_metric, metric_verdict_text
 from runner.contract.comparison import Side
 from runner.contract.metric_verdict_text import format_change
-from runner.contract.number_text import capitalize_first_letter, format_count
+from runner.contract.number_text import capitalize_first_letter, format_count, format_quantity, format_range
 from service.forges.comment_links import Links, format_last_line
 from service.forges.comment_next_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
 from service.forges.gate_verdict_text import (
@@ -23,10 +23,9 @@ from service.forges.gate_verdict_text import (
     format_metric_name,
 )
 from service.rules.comparison.metric_decision import describe_bounds
-from service.rules.gate import insight
+from service.rules.gate import case_diagnosis
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import format_block, format_code
-from service.text.numbers import format_quantity, format_range
 
 MAX_COMMENT_BYTES = 65_536
 """GitHub's limit for a comment. It is in characters, but applied to bytes here: a text never has fewer of these."""
@@ -68,7 +67,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     explanations = describe_explanations(outcome, format_code)
     # The runner's explanation, or else the place that the profiles show.
     reasons = [sentence for _case, sentence in explanations[:1]] or [
-        place for place in map(insight.format_place, outcome.insights[:1]) if place
+        place for place in map(case_diagnosis.describe_place_of_growth, outcome.diagnoses[:1]) if place
     ]
     first_explanation = "".join(f" {reason}" for reason in reasons)
     # In the order of the comment. Who reads only the first lines learns what got worse, why, and how to accept it.
@@ -83,7 +82,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     sections_after_table = [
         offer_bisect(outcome, links),
         _format_explanations(explanations[1:_MAX_EXPLANATIONS]),
-        insight.format_insights(outcome.insights),
+        case_diagnosis.format_case_diagnoses(outcome.diagnoses),
         _describe_missing_values(outcome.metrics),
         _describe_same_bytes(outcome),
         _describe_stored_bases(outcome.cases),
@@ -232,11 +231,11 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 
 def _format_verdict(row: MetricOutcome) -> str:
     """Return the verdict on a metric in words, in bold if it needs attention."""
-    has_crept = row.crept is not None  # small steps, each within the budget, have together exceeded it
+    is_gradual = row.gradual_change is not None
     words = metric_verdict_text.describe_verdict(
-        row.metric_verdict, crept=has_crept, since=describe_baseline_change(row)
+        row.metric_verdict, is_gradual=is_gradual, since=describe_baseline_change(row)
     )
-    is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, crept=has_crept)
+    is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, is_gradual=is_gradual)
     return re.sub(r"^\w+", r"**\g<0>**", words) if is_prominent else words
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from service.forges.comment_commands import Command
 from service.forges.comment_links import Links
 from service.forges.webhook_actions import RepositoryAction, WebhookAction
-from service.rules.gate.insight import Insight
+from service.rules.gate.case_diagnosis import CaseDiagnosis
 from service.rules.gate.verdict import GateOutcome
 from service.schemas.triage import BisectPolicy
 
@@ -32,9 +32,9 @@ class Publication:
     bisect_policies: tuple[BisectPolicy, ...] = (BisectPolicy.OFF,)
     """The policies of the subjects that the gate measured: they decide whether the comment offers a bisect."""
 
-    def add_insights(self, insights: tuple[Insight, ...]) -> Publication:
-        """Return a copy of the publication with insights from profiles."""
-        return replace(self, outcome=replace(self.outcome, insights=insights))
+    def add_diagnoses(self, diagnoses: tuple[CaseDiagnosis, ...]) -> Publication:
+        """Return a copy of the publication with diagnoses from profiles."""
+        return replace(self, outcome=replace(self.outcome, diagnoses=diagnoses))
 
 
 @dataclass(frozen=True, slots=True)

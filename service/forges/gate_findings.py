@@ -96,8 +96,8 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
     """Yield the finding about one metric, if it needs attention."""
     verdict = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
-    # Over the budget, either at once, or in small steps since the baseline, each of which is within it ("crept").
-    if verdict.over_budget or row.crept is not None:
+    # Over the budget, either at once, or in small steps since the baseline, each of which is within it.
+    if verdict.over_budget or row.gradual_change is not None:
         rule = FindingRule.OVER_BUDGET if verdict.over_budget else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"
     elif row.lacks_head_samples:

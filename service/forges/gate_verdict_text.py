@@ -23,7 +23,7 @@ _WORD = re.compile("[a-z]+")
 Escape = Callable[[str], str]
 """Escapes untrusted text from a repository."""
 _STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
-_CONTINUATION_OF_STATE: Mapping[GateState, str] = {
+_UNMEASURED_STATES: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
     GateState.OLD_BASE_FAILED: ", and the base is not the tip of the target branch",
@@ -31,7 +31,7 @@ _CONTINUATION_OF_STATE: Mapping[GateState, str] = {
     GateState.UNMEASURED: ", so there is nothing to compare",
     GateState.NOTHING: ", so nothing was compared",
 }
-"""The end of the sentence about a case that was not measured."""
+"""The states of a gate with a case that was not measured, each with the end of the sentence about this case."""
 _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to completion"}
 
 
@@ -119,13 +119,13 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured, because there were no cases."
-    if state in _CONTINUATION_OF_STATE:
+    if state in _UNMEASURED_STATES:
         return _describe_unmeasured_cases(outcome, escape)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
         return _describe_undecided_metrics(outcome, escape)
     if state in {GateState.SAME, GateState.ADDED}:
         return _describe_unchanged_metrics(outcome, escape)
-    if state is GateState.CREPT:  # small steps, each within the budget, have together exceeded it since the baseline
+    if state is GateState.GRADUALLY_OVER:
         row = next(outcome.list_changed_metrics())
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
         metric_name = f"{escape(row.case)} ({format_metric_name(row.metric_verdict, escape)})"
@@ -179,8 +179,8 @@ def _describe_unmeasured_cases(outcome: GateOutcome, escape: Escape) -> str:
         if outcome.state is GateState.NOTHING:
             opening = "Nothing was measured"
         return f"{opening}: none of the judged metrics has a value in {case_names}.{rest}"
-    continuation = _CONTINUATION_OF_STATE[outcome.state]
-    sentence = f"{capitalize_first_letter(failures)}{continuation}: {case_names}.{rest}"
+    sentence_end = _UNMEASURED_STATES[outcome.state]
+    sentence = f"{capitalize_first_letter(failures)}{sentence_end}: {case_names}.{rest}"
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from runner.contract import get_metric
 from runner.contract.commit_search import Culprit, Found, NothingToFind, ProofState, Search
 from runner.contract.job import BisectQuestion, Job, State
+from runner.contract.number_text import format_difference, format_quantity
 from service.text.markdown import format_code
-from service.text.numbers import format_difference, format_quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_HASH_CHARACTERS = 64

@@ -30,7 +30,7 @@ from service.forges.webhook_actions import (
 )
 from service.jobs.scheduler import JobScheduler
 from service.jobs.workflow_updates import update_job_from_workflow
-from service.pipeline import gate_insights
+from service.pipeline import gate_diagnoses
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
 from service.schemas.triage import BisectPolicy
@@ -102,7 +102,9 @@ class ForgeWorker:
                 gate = session.get_one(ForgeGate, gate_id, options=[store.WITH_PULL])
                 wanted_version = gate.wanted
                 publication = self._build_publication(gate)
-                publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
+                publication = publication.add_diagnoses(
+                    gate_diagnoses.find_case_diagnoses(session, publication.outcome)
+                )
                 publication = replace(publication, bisect_policies=_list_policies(session, publication))
             comment_id = forge.publish(publication)
 
@@ -174,7 +176,7 @@ class ForgeWorker:
     def _build_handlers(self, comment: RepositoryAction) -> Handlers:
         """Return the functions that carry out the commands of a comment."""
 
-        def accept(head: str, reason: str) -> bool:
+        def accept_change(head: str, reason: str) -> bool:
             """Accept the change of a head; return whether that succeeded."""
             assert isinstance(comment, CommandComment | AcceptHead)
             # A label accepts the head at which it was set. A comment accepts the newest head when the comment is read,
@@ -201,7 +203,7 @@ class ForgeWorker:
                     )
             return is_ordered, reply
 
-        return Handlers(accept, order_job)
+        return Handlers(accept_change, order_job)
 
     def _find_pull_request(self, action: MeasureHead) -> int | None:
         """Return the pull request recorded for a head; None if there is none. GitHub names none for a fork's head."""

@@ -190,15 +190,14 @@ class JobScheduler:
         leased_until = None
         if row.leased_until is not None:
             leased_until = max(row.leased_until, self.awake_since + self.lease_time)
-        due_action = find_due_action(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
+        waits_for_turn = row.state is State.DISPATCHED and starter is not None and starter.is_waiting(row.id)
+        job = replace(jobs.build_snapshot(row), leased_until=leased_until, waits_for_turn=waits_for_turn)
+        due_action = find_due_action(job, self.now())
         if due_action is None:
             return None
         if due_action.action is Action.DISPATCH and (starter is None or not starter.has_room()):
             return None  # Another process of the service may have the starter, or room for the job.
-        is_unclaimed = due_action.action is Action.LOSE and row.state is State.DISPATCHED
-        if is_unclaimed and starter is not None and starter.is_waiting(row.id):
-            return None  # The job is not lost, but waits for its turn.
         return due_action
 
     def _apply_due_action(self, job_id: int) -> bool:

@@ -18,14 +18,14 @@ def ingest_profile(database: Database, profile: Profile) -> StoreResult:
     prepared = profiles.prepare_profile(profile)
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
 
-    def store(session: Session) -> tuple[StoreResult, list[int]]:
+    def store_and_mark_stale(session: Session) -> tuple[StoreResult, list[int]]:
         """Store the profile; return the result, and the series whose drifts may get another price."""
         result = profiles.store_profile(session, prepared)
         if result is not StoreResult.CREATED:
             return result, []
         return result, series.mark_stale(session, case, PRICED_METRICS)
 
-    result, repriced_series = database.write([profile.subject], store)
+    result, repriced_series = database.write([profile.subject], store_and_mark_stale)
     if repriced_series:
         judging_schedule.judge_or_defer_series(database)
         with database.writing([profile.subject]) as session:

@@ -7,9 +7,9 @@ from html import escape
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
-from service.publishing.site_addresses import Place
+from service.publishing.site_addresses import SiteFile
 
-FindPlace = Callable[[str], Place | None]
+FindFile = Callable[[str], SiteFile | None]
 
 _LINK_ATTRIBUTES = {"a": "href", "area": "href", "link": "href", "img": "src", "script": "src"}
 _VOID_ELEMENTS = frozenset(
@@ -23,29 +23,29 @@ class PageRewriter(HTMLParser):
 
     Attributes
     ----------
-    linked_places
-        The places to which the page links or which it loads.
+    linked_files
+        The files to which the page links, or which it loads.
 
     Parameters
     ----------
-    find_place
-        Returns the place in the site of an address of the service.
+    find_file
+        Returns the file of the site for an address of the service; None if the site does not contain it.
     pack_data
         Returns the JSON of a ``script`` element, which a page gives to its charts, in its form for the site.
     """
 
-    def __init__(self, page_place: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
+    def __init__(self, page_file: SiteFile, find_file: FindFile, pack_data: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=False)
-        self.linked_places: list[Place] = []
-        self._page_place = page_place
-        self._find_place = find_place
+        self.linked_files: list[SiteFile] = []
+        self._page_file = page_file
+        self._find_file = find_file
         self._pack_data = pack_data
         self._is_in_json_script = False
         self._output: list[str] = []
         self._omitted_elements: list[str] = []
         """The open elements that are left out, outermost first."""
 
-    def rewrite(self, page: str) -> str:
+    def rewrite_page(self, page: str) -> str:
         """Return the page in its form for the site."""
         self.feed(page)
         self.close()
@@ -134,15 +134,15 @@ class PageRewriter(HTMLParser):
         return attributes
 
     def _build_link(self, address: str) -> str | None:
-        """Return the link to an address of the service, and record its place; None if the site does not contain it."""
-        place = self._find_target(address)
-        if place is None:
+        """Return the link to an address of the service, and record its file; None if the site does not contain it."""
+        file = self._find_target(address)
+        if file is None:
             return None
-        self.linked_places.append(place)
-        return self._page_place.build_relative_link(place, urldefrag(address).fragment)
+        self.linked_files.append(file)
+        return self._page_file.build_relative_link(file, urldefrag(address).fragment)
 
-    def _find_target(self, address: str) -> Place | None:
-        return self._find_place(urljoin(self._page_place.path, urldefrag(address).url))
+    def _find_target(self, address: str) -> SiteFile | None:
+        return self._find_file(urljoin(self._page_file.path, urldefrag(address).url))
 
 
 def _format_tag(tag: str, values: dict[str, str | None], *, closed: bool) -> str:

@@ -19,7 +19,7 @@ from service.pipeline import judging_schedule
 from service.publishing.chart_data import COMMITS_FILE, ChartPacker
 from service.publishing.classic_scripts import join_modules
 from service.publishing.page_links import PageRewriter
-from service.publishing.site_addresses import HOME, Place, SiteAddresses
+from service.publishing.site_addresses import HOME, SiteAddresses, SiteFile
 from service.publishing.site_folder import replace_site
 from service.rules.access.caller import Caller
 from service.rules.access.scope import Scope
@@ -86,46 +86,46 @@ class _SiteWriter:
         self._addresses = addresses
         self._folder = folder
         self._charts = ChartPacker()
-        self._pending_places: dict[str, Place] = {HOME.file: HOME}
+        self._pending_files: dict[str, SiteFile] = {HOME.file: HOME}
         self._written_files: set[str] = set()
 
     def write(self, report_progress: Callable[[int, int], None]) -> PublishedSite:
         """Write files until no page leads to a further one; return how much was written."""
         n_pages = n_bytes = 0
-        while self._pending_places:
-            file, place = next(iter(self._pending_places.items()))
-            del self._pending_places[file]
-            self._written_files.add(file)
-            if file != COMMITS_FILE:  # written last, because each chart can add commits
-                n_bytes += self._write_file(file, self._make_content(place))
-                if file.endswith(".html"):
+        while self._pending_files:
+            name, file = next(iter(self._pending_files.items()))
+            del self._pending_files[name]
+            self._written_files.add(name)
+            if name != COMMITS_FILE:  # written last, because each chart can add commits
+                n_bytes += self._write_file(name, self._make_content(file))
+                if name.endswith(".html"):
                     n_pages += 1
-            report_progress(len(self._written_files), len(self._written_files) + len(self._pending_places))
+            report_progress(len(self._written_files), len(self._written_files) + len(self._pending_files))
         n_bytes += self._write_file(COMMITS_FILE, self._charts.format_commits_script().encode())
         return PublishedSite(n_pages, n_bytes)
 
-    def _write_file(self, file: str, content: bytes) -> int:
+    def _write_file(self, name: str, content: bytes) -> int:
         """Write a file of the site; return its size."""
-        target = self._folder / file
+        target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         return target.write_bytes(content)
 
-    def _make_content(self, place: Place) -> bytes:
+    def _make_content(self, file: SiteFile) -> bytes:
         """Return the content of a file of the site, and follow its links."""
-        if place.file.startswith(_STATIC_FOLDER) and place.file.endswith(".js"):
-            return join_modules(place.file, lambda file: self._request_page(f"/{file}").decode()).encode()
-        content = self._request_page(place.path)
-        if not place.file.endswith(".html"):
+        if file.file.startswith(_STATIC_FOLDER) and file.file.endswith(".js"):
+            return join_modules(file.file, lambda name: self._request_page(f"/{name}").decode()).encode()
+        content = self._request_page(file.path)
+        if not file.file.endswith(".html"):
             return content
-        rewriter = PageRewriter(place, self._addresses.find_place, self._charts.pack)
-        page = rewriter.rewrite(content.decode())
-        self._follow_links(rewriter.linked_places)
+        rewriter = PageRewriter(file, self._addresses.find_file, self._charts.pack)
+        page = rewriter.rewrite_page(content.decode())
+        self._follow_links(rewriter.linked_files)
         return page.encode()
 
-    def _follow_links(self, places: Iterable[Place]) -> None:
-        for place in places:
-            if place.file not in self._written_files:
-                self._pending_places.setdefault(place.file, place)
+    def _follow_links(self, files: Iterable[SiteFile]) -> None:
+        for file in files:
+            if file.file not in self._written_files:
+                self._pending_files.setdefault(file.file, file)
 
     def _request_page(self, path: str) -> bytes:
         """Return the answer of the application; raise an error, which ends the publication, if it is an error."""

@@ -45,7 +45,7 @@ _DIGEST_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SiteFile:
     """An address of the service, and the file of the site with its content."""
 
     path: str
@@ -53,17 +53,17 @@ class Place:
     file: str
     """The path of the file, relative to the folder of the site."""
 
-    def build_relative_link(self, target: Place, fragment: str = "") -> str:
+    def build_relative_link(self, target: SiteFile, fragment: str = "") -> str:
         """Return the relative address of another file."""
         relative_path = posixpath.relpath(target.file, posixpath.dirname(self.file) or ".")
         return quote(relative_path) + (f"#{fragment}" if fragment else "")
 
 
-HOME = Place("/?since=all", "index.html")
+HOME = SiteFile("/?since=all", "index.html")
 
 
 class SiteAddresses:
-    """Finds the place of each address that a site contains.
+    """Finds the file of each address that a site contains.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class SiteAddresses:
         """Return whether a site contains the pages of an endpoint."""
         return endpoint in _PUBLISHED_ENDPOINTS
 
-    def find_place(self, address: str) -> Place | None:
-        """Return the place of an address, relative to the root; None if the site does not contain it."""
+    def find_file(self, address: str) -> SiteFile | None:
+        """Return the file of an address, relative to the root; None if the site does not contain it."""
         parts = urlsplit(address)
         if parts.scheme or parts.netloc or not parts.path.startswith("/"):
             return None
@@ -97,7 +97,7 @@ class SiteAddresses:
         if any(name not in _PUBLISHED_ENDPOINTS[endpoint] for name, _ in query):
             return None
         file = self._name_file(endpoint, arguments, parts, query)
-        return None if file is None else Place(_build_request(endpoint, parts, query), file)
+        return None if file is None else SiteFile(_build_request(endpoint, parts, query), file)
 
     def _name_file(
         self, endpoint: str, arguments: Mapping[str, object], parts: SplitResult, query: list[tuple[str, str]]

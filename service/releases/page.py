@@ -8,6 +8,7 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
+from runner.contract.number_text import format_difference, format_percent
 from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
 from service.releases.rules.decomposition import choose_leading_part
@@ -17,7 +18,6 @@ from service.schemas.history import Direction
 from service.store.revisions import refs
 from service.store.revisions.named_commits import NamedCommit
 from service.store.revisions.refs import NamedRef
-from service.text.numbers import format_difference, format_percent
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.change_counts import N_LARGEST, ChangeCounts, LargeChange

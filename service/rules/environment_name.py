@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.text.numbers import format_amount
+from runner.contract.number_text import format_amount
 
 _USUAL_PAGE = "4096"
 _MAX_CHARACTERS = 40

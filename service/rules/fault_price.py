@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import hypot
 
+from runner.contract.number_text import format_difference, format_percent, format_quantity
 from service.schemas.history import FaultPrice, Number
-from service.text.numbers import format_difference, format_percent, format_quantity
 
 PRICED_METRICS = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts of faults that only take CPU time; the cost of a major fault depends on the storage."""

@@ -46,34 +46,50 @@ class Figures:
 
 def read_figures(session: Session) -> Figures:
     """Return the current figures."""
-    counts = select(RunCount.outcome, RunCount.quarantined, func.sum(RunCount.runs))
-    # Host by host, because the newest run of each host is the last in an index; GROUP BY would read all runs.
-    newest_start = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
-    jobs = select(Job.state, func.count().label("jobs")).group_by(Job.state)
     closed_events = select(Event.id).where(Event.state.in_(CLOSED))
-
-    def count(condition: ColumnElement[bool]) -> int:
-        """Return how many rows of the condition's table satisfy it."""
-        return session.scalar(select(func.count()).where(condition)) or 0
-
     return Figures(
-        runs={
-            (outcome, quarantined): runs
-            for outcome, quarantined, runs in session.execute(counts.group_by(RunCount.outcome, RunCount.quarantined))
-        },
-        last_runs={name: at for name, at in session.execute(select(Host.name, newest_start).order_by(Host.name)) if at},
-        jobs={row.state: row.jobs for row in session.execute(jobs)},
+        runs=_count_runs(session),
+        last_runs=_read_last_runs(session),
+        jobs=_count_jobs(session),
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
-        drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed_events)),
+        drifts=_count_rows(session, DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed_events)),
         unjudged=session.scalar(select(func.count()).select_from(SELECT_STALE_SERIES.subquery())) or 0,
-        messages={
-            # A message has a row for each of its events.
-            "channels": session.scalar(
-                select(func.count(DeliveryRow.message_id.distinct())).where(DeliveryRow.sent_at.is_(None))
-            )
-            or 0,
-            "forges": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),
-        },
-        pending_webhooks=count(ForgeDelivery.due_at.is_not(None)),
+        messages=_count_unsent_messages(session),
+        pending_webhooks=_count_rows(session, ForgeDelivery.due_at.is_not(None)),
         size=session.scalar(text(_SIZE_QUERIES[session.get_bind().dialect.name])) or 0,
     )
+
+
+def _count_rows(session: Session, condition: ColumnElement[bool]) -> int:
+    """Return how many rows of the condition's table satisfy it."""
+    return session.scalar(select(func.count()).where(condition)) or 0
+
+
+def _count_runs(session: Session) -> dict[tuple[Outcome, bool], int]:
+    """Return the number of runs by outcome and quarantine."""
+    counts = select(RunCount.outcome, RunCount.quarantined, func.sum(RunCount.runs))
+    rows = session.execute(counts.group_by(RunCount.outcome, RunCount.quarantined))
+    return {(outcome, is_quarantined): runs for outcome, is_quarantined, runs in rows}
+
+
+def _read_last_runs(session: Session) -> dict[str, datetime]:
+    """Return the start of the newest run of each host that has any."""
+    # Host by host, because the newest run of each host is the last in an index; GROUP BY would read all runs.
+    newest_start = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
+    rows = session.execute(select(Host.name, newest_start).order_by(Host.name))
+    return {name: started_at for name, started_at in rows if started_at}
+
+
+def _count_jobs(session: Session) -> dict[State, int]:
+    """Return the number of jobs by state."""
+    rows = session.execute(select(Job.state, func.count().label("jobs")).group_by(Job.state))
+    return {row.state: row.jobs for row in rows}
+
+
+def _count_unsent_messages(session: Session) -> dict[str, int]:
+    """Return the number of messages still to be sent, by receiver."""
+    # A message to a channel has a row for each of its events.
+    unsent_messages = select(func.count(DeliveryRow.message_id.distinct())).where(DeliveryRow.sent_at.is_(None))
+    n_gate_results = _count_rows(session, ForgeGate.due_at.is_not(None))
+    n_job_results = _count_rows(session, Job.post_at.is_not(None))
+    return {"channels": session.scalar(unsent_messages) or 0, "forges": n_gate_results + n_job_results}

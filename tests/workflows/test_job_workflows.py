@@ -129,6 +129,7 @@ def test_a_profile_is_stored_with_its_flame_graph_and_its_diagnosis(workshop: Wo
     before, after = job["result"]["profiles"]
     stored = json.loads(page(workshop, f"/api/v1/profiles/{after}"))
     assert stored["revision"]["commit"] == culprit
+    assert stored["change"]["changed_lines"], "the page says what the commit has to do with the difference"
     assert stored["faults"]["stacks"]
     assert stored["on_cpu"]["stacks"]
     folded = page(workshop, f"/api/v1/profiles/{after}/faults.folded").splitlines()

@@ -87,7 +87,7 @@ class ActionsStarter:
         _, _, number = job.thread.partition("#")
         marker = f"<!-- faultwatch job {job.id} -->"
 
-        def reply(repository: Repository) -> str:
+        def reply_once(repository: Repository) -> str:
             """Reply unless an earlier attempt did; return an empty text, because there is no problem to report."""
             pull = repository.get_pull(int(number))
             # Only later attempts look for an earlier reply. Anybody can copy the marker, so only bots' comments count.
@@ -98,7 +98,7 @@ class ActionsStarter:
                 pull.create_issue_comment(f"{job_reply.render_reply(job, self.address)}\n\n{marker}")
             return ""
 
-        self._call_github(job, attempts, reply)
+        self._call_github(job, attempts, reply_once)
 
     def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
         """Call GitHub about a job's repository; translate a failure into an error that says when to try again.

@@ -61,7 +61,7 @@ class GithubForge:
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Run the commands of a comment, accept a head by label, or start a workflow, if the user has write access."""
 
-        def work(repository: Repository) -> None:
+        def run_if_allowed(repository: Repository) -> None:
             """Carry out the action; ignore it if the user has no write access."""
             if not may_act(repository, action):
                 if isinstance(action, CommandComment):
@@ -75,7 +75,7 @@ class GithubForge:
             else:
                 workflows.measure_push(repository, action.head, self.settings.address)
 
-        self.client.call_with_repository(action.repository, work)
+        self.client.call_with_repository(action.repository, run_if_allowed)
 
     def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for an exception that does not come from a call."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from runner.contract import get_metric
 from runner.contract.level import Number
+from runner.contract.number_text import format_difference, format_percent, format_quantity
 from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import Effect, LabCell, LabMetric
 from service.rules.series import noise_floor
-from service.text.numbers import format_difference, format_percent, format_quantity
 
 _PRICE_METRICS = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
 _METRIC_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}

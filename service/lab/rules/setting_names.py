@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
+from runner.contract.number_text import format_amount
 from service.rules.jobs.job_settings import HUGE_PAGES, MEMORY_LIMIT, NO_LIMIT, PARAMETER, PRELOAD, VARIABLE
-from service.text.numbers import format_amount
 
 Value = str | None
 """The value of a setting in an environment; None if it is not set."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from runner.contract import get_metric
-from runner.contract.number_text import format_count
+from runner.contract.number_text import format_count, format_difference, format_percent, format_quantity
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.certainty import Cause, Certainty
 from service.text.markdown import format_code, make_text_plain
-from service.text.numbers import format_difference, format_percent, format_quantity
 
 _MAX_LISTED_CHANGES = 100
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,99}")

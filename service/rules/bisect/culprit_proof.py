@@ -14,11 +14,11 @@ from uuid import UUID
 from runner.contract import Comparison, MetricVerdict, Verdict, get_metric
 from runner.contract.commit_search import ProofState
 from runner.contract.level import Number
+from runner.contract.number_text import format_quantity
 from runner.contract.word_list import join_words
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.bisect.refusals import refuse_variation
 from service.rules.relative_change import compute_symmetric_percent_change
-from service.text.numbers import format_quantity
 
 MAX_PROOFS_WITHOUT_RESULT = 3
 """If more proofs than this show nothing, the metric is considered not to repeat, although it should."""

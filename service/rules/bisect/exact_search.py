@@ -27,6 +27,7 @@ from runner.contract.level import Number, compute_median
 from service.rules.bisect import refusals
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
+from service.rules.bisect.merge_blame import blame_merge, collect_failed_ancestors, has_level_of_branch
 from service.rules.bisect.next_commits import choose_positions
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 
@@ -44,10 +45,12 @@ def search_exact_metric(question: Question, observations: Iterable[Observation],
     max_commits
         How many commits to return at most: as many as are built in parallel.
     """
+    # Step 1: refuse a range whose ends cannot be measured.
     values, failed_commits = _read_levels(observations)
     refusal = refusals.refuse_unfit_ends(question, failed_commits)
     if refusal is not None:
         return refusal
+    # Step 2: measure the ends, or search between them. Until both are measured, the whole range is one gap.
     graph = question.graph
     values_in_range = {commit: level for commit, level in values.items() if commit in graph.index_of}
     state = _ExactSearch(graph, values_in_range, failed_commits, question.min_difference)
@@ -68,9 +71,9 @@ def search_exact_metric(question: Question, observations: Iterable[Observation],
             return Found(culprits=tuple(_sort_culprits_by_position(state.culprits.values(), graph)))
         if is_complete:
             return refusals.refuse_small_changes(question, good, bad)
+    # Step 3: choose what to measure next. Required commits come first. Commits inside the gaps, the parts of the range
+    # whose ends differ, are only guesses that use the remaining parallel builds.
     commits = list(dict.fromkeys(state.required_commits))[:max_commits]
-    # Required commits come first. Commits inside the gaps, the parts of the range whose ends differ, are only guesses
-    # that use the remaining parallel builds. Until both ends are measured, the whole range is one gap.
     commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
     n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
     return Measure(commits=tuple(commits), runs_left=n_left)
@@ -426,7 +429,7 @@ class _ExactSearch:
         commits_to_measure = (
             [useful_commit]
             if useful_commit is not None
-            else self._list_unmeasured_parents(old_end, new_end, suspects, references)
+            else self._list_commits_needed_for_culprit(old_end, new_end, suspects, references)
         )
         if commits_to_measure:
             self.required_commits += commits_to_measure
@@ -473,16 +476,18 @@ class _ExactSearch:
             Those that the branches inside the gap clear.
         """
         moved_within = self._sum_effects(suspects)
-        # If the end may have changed nothing itself, cleared suspects are candidates as well.
-        may_end_be_innocent = moved_within != 0 or (
-            remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
+        may_be_innocent = moved_within != 0 or (
+            remaining_suspects.bit_count() == 1
+            and has_level_of_branch(self.graph, self.values, new_end, suspects, self.do_differ)
         )
-        candidates = suspects if may_end_be_innocent else remaining_suspects
-        failed_bits = self._collect_failed_ancestors(new_end)
-        if failed_bits:
-            # A parent could not be measured. So suspects stay candidates if they were cleared only because two measured
-            # commits around them have the same level.
-            candidates |= suspects & ~cleared_commits | failed_bits
+        failed_ancestors = collect_failed_ancestors(self.graph, self.failed_commits, new_end)
+        candidates = blame_merge(
+            suspects,
+            remaining_suspects,
+            cleared_commits,
+            failed_ancestors=failed_ancestors,
+            may_be_innocent=may_be_innocent,
+        )
         parent = old_end
         if old_end not in self.values:
             # The older end cannot be measured; its level is that of its newest measured ancestor. All commits since
@@ -497,26 +502,6 @@ class _ExactSearch:
             candidates=tuple(self.graph.list_members(candidates)),
             branch_change=moved_within,
         )
-
-    def _has_level_of_branch(self, merge: str, suspects: int) -> bool:
-        """Return whether a merge has the level of a branch that it merged.
-
-        The merge then changed nothing itself; two changes cancel each other in the branch, but not in the line.
-        """
-        parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
-        merged_parents = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
-        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged_parents)
-
-    def _collect_failed_ancestors(self, commit: str) -> int:
-        """Return the failed ancestors of a commit with only failed commits between them and it, as a bit set."""
-        failed_bits, pending_commits = 0, [commit]
-        while pending_commits:
-            for parent in self.graph.parents[pending_commits.pop()]:
-                bit = 1 << self.graph.index_of[parent] if parent in self.failed_commits and parent in self.graph else 0
-                if bit & ~failed_bits:
-                    failed_bits |= bit
-                    pending_commits.append(parent)
-        return failed_bits
 
     @cached_property
     def _failed_bits(self) -> int:
@@ -578,7 +563,7 @@ class _ExactSearch:
             ]
         return agreements
 
-    def _list_unmeasured_parents(
+    def _list_commits_needed_for_culprit(
         self, old_end: str, new_end: str, suspects: int, references: BranchReferences
     ) -> list[str]:
         """Return the unmeasured commits that have to be measured before ``new_end`` is named as a culprit.

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runner.contract.level import Number, compute_median
+from runner.contract.number_text import format_number
 from service.rules.bisect.belief import Belief, compute_belief, compute_beliefs
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.host_drift_waves import list_wave_counts, weigh_wave_counts
@@ -29,7 +30,6 @@ from service.rules.bisect.next_commits import estimate_success_probabilities
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
 from service.rules.bisect.refusals import refuse_equal_ends, refuse_unfit_ends, refuse_variation
 from service.rules.bisect.summed_measurements import Bools, Floats, SummedMeasurements
-from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
 """The search starts with this many runs of each end: one run of each says nothing about the noise."""

@@ -11,13 +11,13 @@ from uuid import UUID
 
 from pydantic import AliasChoices, Field
 
+from runner.contract import number_text
 from runner.contract.base import Strict
 from runner.contract.commit_search import Answer, Culprit, Found, Measure, Prove
 from runner.contract.commit_search import NothingToFind as Refused
 from runner.contract.level import Number
 from runner.contract.variation_causes import USUAL_CAUSES
 from service.rules.bisect.graph import Graph, Node
-from service.text import numbers
 
 __all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused"]
 
@@ -77,4 +77,4 @@ class Question(Strict):
 
     def format_quantity(self, value: Number, other_value: Number | None = None) -> str:
         """Return a value of the metric with its unit, and with enough digits to distinguish it from another value."""
-        return numbers.format_quantity(value, self.unit, other_value).strip()
+        return number_text.format_quantity(value, self.unit, other_value).strip()

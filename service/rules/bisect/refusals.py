@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from runner.contract.level import Number
+from runner.contract.number_text import format_number
 from service.rules.bisect.count_variation import compute_half_range
 from service.rules.bisect.question import Observation, Question, Refused
-from service.text.numbers import format_number
 
 MAX_STEPS = 16
 """A metric that moves at more places than this does not move in steps."""

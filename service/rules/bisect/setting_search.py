@@ -28,12 +28,12 @@ from pydantic import AliasChoices, Field
 
 from runner.contract.base import Strict
 from runner.contract.level import Number, compute_median
+from runner.contract.number_text import format_number, format_quantity
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from runner.contract.word_list import join_words
 from service.rules.bisect.belief import compute_belief
 from service.rules.bisect.question import Refused
 from service.rules.bisect.summed_measurements import Bools, SummedMeasurements
-from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
 """For a noisy metric: how many settings can be necessary together."""

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, get_metric
 from runner.contract.level import compute_median, is_repeating
+from runner.contract.number_text import format_difference
 from service.rules.comparison import comparison_verdict
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import MetricDecision, decide_count
@@ -32,7 +33,6 @@ from service.rules.comparison.run_pairing import Pair, Runs
 from service.rules.relative_change import compute_percent_change, is_mostly_suspected
 from service.schemas.history import Cause, Number, SettingChange
 from service.text.cause_text import name_candidates
-from service.text.numbers import format_difference
 from service.text.setting_words import describe_setting_changes
 
 

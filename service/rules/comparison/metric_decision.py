@@ -24,7 +24,13 @@ from typing import NamedTuple
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
 from runner.contract.level import Number, compute_median, compute_median_bounds, count_agreeing, is_repeating
-from runner.contract.number_text import capitalize_first_letter
+from runner.contract.number_text import (
+    capitalize_first_letter,
+    format_number,
+    format_percent,
+    format_quantity,
+    format_share,
+)
 from service.rules.comparison.sign_test import (
     Signs,
     are_balanced,
@@ -33,7 +39,6 @@ from service.rules.comparison.sign_test import (
     is_significant_majority,
 )
 from service.rules.relative_change import compute_symmetric_percent_change, convert_to_percent_of_base
-from service.text.numbers import format_number, format_percent, format_quantity, format_share
 
 COUNTS = ("exact", "counts")
 """The rules for counts: one for counts that repeat, one for counts that vary."""

@@ -1,10 +1,10 @@
-"""Decides whether a difference is due to head, or to the place in which it was measured: its folder.
+"""Settles the contradiction between counts that differ and file lookups that all had the same answers.
 
-Two programs whose file lookups all had the same answers should count the same. If they do not, a measurement finds the
-cause: base is built again in the place of head and executed there. If it counts as it did in its own place, the
-revisions differ in something that the recorded lookups do not show. If it counts as head does, the place makes the
-difference. This explains at most as many faults as other builds can: the path of the folder depends on the commit, and
-the count of a program that reads this path may be anything.
+The difference is due to head, or to the place in which it was measured: its folder. A measurement shows which: base is
+built again in the place of head and executed there. If it counts as it did in its own place, the revisions differ in
+something that the recorded lookups do not show. If it counts as head does, the place makes the difference. This
+explains at most as many faults as other builds can: the path of the folder depends on the commit, and the count of a
+program that reads this path may be anything.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Literal
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, compute_median
+from runner.contract.number_text import format_number
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.metric_decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
-from service.text.numbers import format_number
 
 FALSE_ALARM_PROBABILITY = 0.001
 """Probability that two places with the same count are judged to differ."""

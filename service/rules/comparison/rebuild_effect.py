@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from runner.contract import MetricVerdict, Report, Verdict
 from runner.contract.level import Number
+from runner.contract.number_text import format_number
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS
 from runner.contract.word_list import join_words
 from service.rules.comparison.metric_decision import COUNTS
 from service.rules.same_bytes import have_same_own_bytes, read_program_bytes
-from service.text.numbers import format_number
 
 
 def decide_metric_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:

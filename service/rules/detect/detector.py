@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from runner.contract.number_text import format_number, format_sigmas
 from service.rules.detect.input_numbers import check_numbers, check_samples, compute_difference, subtract_origin
 from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
-from service.text.numbers import format_number, format_sigmas
 
 MAX_POINTS_TO_NEWEST = 36
 """A change among the newest points may be the last one of the partition if at most this many points separate them."""

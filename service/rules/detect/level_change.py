@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from service.text import numbers
+from runner.contract import number_text
 
 Number = int | float
 _MIN_SHORTENED_INTEGER = 10**40  # integers from this size on are written as powers of ten
@@ -46,14 +46,14 @@ def format_level(value: Number) -> str:
     """Return a level as text: integers in full unless they are huge, other numbers with three significant digits."""
     if _is_huge(value):
         return f"{Decimal(value):.6e}"
-    return numbers.format_number(value)
+    return number_text.format_number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
     """Return two levels as text, with enough digits to differ unless one is huge: ``53,338 → 4,186``."""
     if _is_huge(before) or _is_huge(after):
         return f"{format_level(before)} → {format_level(after)}"
-    return numbers.format_levels(before, after)
+    return number_text.format_levels(before, after)
 
 
 def _is_huge(value: Number) -> bool:

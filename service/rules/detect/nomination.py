@@ -13,10 +13,10 @@ from statistics import NormalDist, median
 
 import numpy as np
 
+from runner.contract.number_text import format_number
 from service.rules.detect.input_numbers import subtract_origin
 from service.rules.detect.level_change import Number, format_change
 from service.rules.detect.median_of_nine import Floats
-from service.text.numbers import format_number
 
 MAX_NOMINATED_POINTS = 64
 """The newest points of a level among which a change is nominated; for longer levels, the detector is enough."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from runner.contract.number_text import format_number, format_signed_number
 from service.rules.detect.input_numbers import check_numbers, subtract_origin
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.normal_scores import compute_normal_scores
-from service.text.numbers import format_number, format_signed_number
 
 MIN_BENCHMARKS = 8  # a pooled verdict needs at least this many benchmarks
 MIN_HISTORY_POINTS = 8  # a benchmark with a shorter history is left out

@@ -5,23 +5,14 @@ A line that uses a macro, a constant, a type or an inlined function does not cha
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from runner.contract.base import MAX_LINE_CHARACTERS
-from runner.contract.diagnosis import (
-    AlteredDefinition,
-    ChangedDefinition,
-    ChangedFile,
-    ChangedPlace,
-    DiagnosisRequest,
-    Difference,
-    FaultCause,
-    Use,
-)
+from runner.contract.code_change import ChangedCode, ChangedDefinition, ChangedFile, Use
+from runner.contract.diagnosis import AlteredDefinition, ChangedPlace, DiagnosisRequest, Difference, FaultCause
 from runner.contract.explanation_text import describe_unmoved_lines
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count
@@ -35,8 +26,16 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
+from service.rules.diagnose.changed_code import find_changed_code
+from service.rules.diagnose.executed_functions import (
+    get_own_name,
+    is_used_in,
+    list_executed_functions,
+    list_memory_managing_functions,
+)
 from service.rules.diagnose.execution_spread import can_be_chance
 from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.scattered_difference import is_scattered
 from service.text.numbers import format_amount
 
 _MIN_SHARE = 0.2
@@ -50,21 +49,17 @@ _SETS_POLICY = frozenset(
 _GIVEN_BACK = frozenset({FaultCause.AFTER_MADVISE, FaultCause.AFTER_MUNMAP, FaultCause.AFTER_BRK})
 _MIN_DIRECT_SHARE = 0.5
 """A changed line that itself has this share of the faults that are linked to a definition explains them."""
-_SUFFIX = re.compile(r"(?:\.(?:part|constprop|isra|cold)[.\d]*)+$|(?:\.func\d+(?:\.\d+)*)+$|(?:::\{\{closure\}\})+$")
-"""What compilers add to the name of a part of a function."""
-_TYPES = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
-"""The arguments of a template or of a generic function."""
-_PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _MAX_NAMED_FILES = 4
 """At most this many files or definitions are named; others are counted."""
 _ONLY_ELSEWHERE = "The program's code and data only lie elsewhere, as after any change: this needs no other cause."
 _ONLY_OTHER_LINES = (
-    "About the same pages are touched, but other lines reach them first, as after many changes of a program: this "
-    "needs no other cause."
+    "About the same pages are touched, but other lines reach them first, as after many changes of a program"
 )
+_MAX_UNMOVED_SHARE = 0.2
+"""If other causes have a larger share of a difference, its pages are not only elsewhere."""
+_MIN_UNEXPLAINED_FAULTS = 16
+"""So large a difference has a cause, even if about the same pages are touched."""
 _LAYOUT_CAUSES = frozenset({FaultCause.IMAGE, FaultCause.STATIC_DATA, FaultCause.STACK})
-_MIN_GATHERED_SHARE = 0.5
-"""If the leading lines of all causes have less than this share of the difference together, it is scattered."""
 _SCATTERED = "and no other line has most of the difference, so memory is probably only laid out differently"
 _MIN_CALLED_FAULTS = 16
 """A line that only calls what faults explains no smaller difference: nearly each line of a program calls something."""
@@ -194,7 +189,7 @@ def _sum_growths(line_growths: Iterable[tuple[FunctionLine, int]]) -> Counter[_K
 def _list_keys(place: FunctionLine) -> tuple[_Key, _Key]:
     """Return the keys of a line, and of its function, after the change."""
     file, function = place.function_key.file, place.function_key.function
-    return (file, place.line_after), (file, _get_own_name(function))
+    return (file, place.line_after), (file, get_own_name(function))
 
 
 def _list_linked_uses(
@@ -240,14 +235,6 @@ def _list_links(use: Use, growths: _Growths, *, any_line_may_call: bool) -> Iter
             yield _Link(_Strength.CALLS, depth, growth)
 
 
-def _get_own_name(function: str) -> str:
-    """Return the name of a function without its class, its package, its types and its parameters."""
-    name = _SUFFIX.sub("", function)
-    while (shorter := _TYPES.sub("", name)) != name:
-        name = shorter
-    return re.split(r"\W", _PARAMETERS.sub("", name))[-1]
-
-
 def _compare_lines_in_runtime(profiles: tuple[Profile, Profile]) -> list[tuple[FunctionLine, int]]:
     """Return by how many faults each line of a Python program grew, and by how many allocated pages one of Java."""
     sides = [_sum_lines_in_runtime(profile) for profile in profiles]
@@ -284,6 +271,8 @@ def _build_altered_definition(definition: ChangedDefinition, use: Use | None, *,
     return AlteredDefinition(
         name=shorten_name(definition.name),
         place=place[:MAX_LINE_CHARACTERS],
+        source_file=definition.file,
+        source_line=definition.line,
         values=_format_values(definition),
         use=text[:MAX_LINE_CHARACTERS],
         is_own_line=is_own_line,
@@ -299,7 +288,7 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     """
     if facts.before is None or not (difference.parts and (request.changed_files or request.is_cosmetic)):
         return difference
-    if all(part.is_moved for part in difference.parts) and difference.parts[0].cause is not FaultCause.STATIC_DATA:
+    if _is_only_moved(difference):
         return _blame_nothing(difference)
     changed_place = difference.changed_place
     is_contrary = changed_place is not None and changed_place.faults * difference.faults < 0
@@ -313,12 +302,26 @@ def relate_to_definitions(difference: Difference, facts: Facts, request: Diagnos
     )
 
 
+def _is_only_moved(difference: Difference) -> bool:
+    """Return whether the pages of a difference are only elsewhere, or first touched by other lines than before.
+
+    Other causes may have a small share. A page more of static data is usually the border of data that was laid out
+    differently, but several can be a new variable.
+    """
+    n_faults = abs(difference.faults)
+    if sum(abs(part.faults) for part in difference.parts if not part.is_moved) > _MAX_UNMOVED_SHARE * n_faults:
+        return False
+    return difference.parts[0].cause is not FaultCause.STATIC_DATA or n_faults == 1
+
+
 def _blame_nothing(difference: Difference) -> Difference:
     """Return a difference of pages that are only elsewhere, or touched by other lines, without changed lines."""
     is_layout = all(part.cause in _LAYOUT_CAUSES for part in difference.parts)
+    is_small = abs(difference.faults) < _MIN_UNEXPLAINED_FAULTS
+    other_lines = f"{_ONLY_OTHER_LINES}{': this needs no other cause' if is_small else '; why is unknown'}."
     return difference.model_copy(
         update={
-            "conclusion": difference.conclusion or (_ONLY_ELSEWHERE if is_layout else _ONLY_OTHER_LINES),
+            "conclusion": difference.conclusion or (_ONLY_ELSEWHERE if is_layout else other_lines),
             **dict.fromkeys(("changed_place", "opposite_place")),
             "other_change": "",
             "is_indirect": False,
@@ -366,7 +369,7 @@ def _explains_more(changed_place: ChangedPlace, definition: AlteredDefinition, f
 
 def _describe_other_changes(
     difference: Difference, request: DiagnosisRequest, *, is_explained: bool
-) -> dict[str, str | bool]:
+) -> dict[str, str | bool | ChangedCode | None]:
     """Return the fields of a difference on what a change alters besides the code that explains the difference.
 
     Parameters
@@ -382,16 +385,22 @@ def _describe_other_changes(
     files = [file for file in request.changed_files if not is_prose_file(file.file)]
     if sentence := _describe_other_files(files):
         return {"other_change": sentence}
-    if definitions := _describe_definitions(_rank_definitions(_select_executed(request), request)):
+    ranked_definitions = _rank_definitions(_select_executed(request), request)
+    if definitions := _describe_definitions(ranked_definitions):
         # What the change alters says more than that it acts indirectly.
         growth = difference.faults
         end = f"; {describe_unmoved_lines(growth)}" if difference.is_indirect else ""
-        return {"other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS], "is_indirect": False}
+        first, *others = ranked_definitions
+        return {
+            "other_change": f"The change alters {definitions}{end}."[:MAX_LINE_CHARACTERS],
+            "is_indirect": False,
+            "changed_code": None if others else find_changed_code(request.changed_code, first.file, first.line),
+        }
     sources = [file for file in files if is_source_file(file.file) and not is_auxiliary_file(file.file)]
     if difference.changed_place or difference.is_indirect or difference.other_change or not sources:
         return {}
     names = _join_names([shorten_source_path(file.file) for file in sources], "other file")
-    end = f", {_SCATTERED}" if _is_scattered(difference) else ""
+    end = f", {_SCATTERED}" if is_scattered(difference, {file.file for file in files}) else ""
     sentence = f"The cause was not found: no changed line of {names} is known to take part{end}."
     return {"other_change": sentence[:MAX_LINE_CHARACTERS]}
 
@@ -409,13 +418,6 @@ def _describe_other_files(files: Sequence[ChangedFile]) -> str:
     return f"{start} {_join_names([*map(_describe_file, others)], 'other file')}."[:MAX_LINE_CHARACTERS]
 
 
-def _is_scattered(difference: Difference) -> bool:
-    """Return whether the leading lines of the causes have a small part in a difference of several causes."""
-    growth = difference.faults
-    gathered = sum(abs(part.place_faults) for part in difference.parts if part.faults * growth > 0 and part.place)
-    return len(difference.parts) > 1 and gathered < _MIN_GATHERED_SHARE * abs(growth)
-
-
 def _join_names(names: Sequence[str], noun: str) -> str:
     """Return the first of some names, and how many others there are, called by a noun in the singular."""
     n_others = len(names) - _MAX_NAMED_FILES
@@ -431,43 +433,17 @@ def _rank_definitions(
     Of the others, functions come last: their lines would be seen on the stacks, what a macro or a type alters is not.
     Of too many, only the first kind is returned.
     """
-    managing = {
-        _get_use_key(profile, index)
-        for profile in _list_profiles(request)
-        for stacks in (profile.returned, profile.requested)
-        for stack in (stacks.stacks if stacks else ())
-        for index in stack.frames
-    }
-    is_managing = [_is_used_in(definition, managing) for definition in definitions]
+    managing = list_memory_managing_functions(request)
+    is_managing = [is_used_in(definition, managing) for definition in definitions]
     ranked = sorted(zip(definitions, is_managing, strict=True), key=lambda row: (not row[1], _is_function(row[0])))
     return [row[0] for row in ranked if row[1] or len(definitions) <= _MAX_COUNTED_DEFINITIONS]
 
 
 def _select_executed(request: DiagnosisRequest) -> Sequence[ChangedDefinition]:
-    """Return the altered definitions that code uses which was seen to run; all of the program's if none was seen.
-
-    Code is seen if it stands on a recorded stack, before or after the change.
-    """
-    executed = {
-        _get_use_key(profile, index) for profile in _list_profiles(request) for index in range(len(profile.frames))
-    }
+    """Return the altered definitions that code uses which was seen to run; all of the program's if none was seen."""
+    executed = list_executed_functions(request)
     definitions = [each for each in request.changed_definitions if not is_auxiliary_file(each.file)]
-    return [each for each in definitions if _is_used_in(each, executed)] or definitions
-
-
-def _list_profiles(request: DiagnosisRequest) -> tuple[Profile, ...]:
-    return (request.profile, request.before) if request.before else (request.profile,)
-
-
-def _get_use_key(profile: Profile, index: int) -> tuple[str, str]:
-    """Return the file and the own name of the function of a frame, as a use has them."""
-    frame = profile.frames[index]
-    return frame.file, _get_own_name(frame.function)
-
-
-def _is_used_in(definition: ChangedDefinition, functions: Set[tuple[str, str]]) -> bool:
-    """Return whether a definition is used in one of some functions, which are given with their files."""
-    return any((use.file, use.function) in functions for use in definition.uses)
+    return [each for each in definitions if is_used_in(each, executed)] or definitions
 
 
 def _describe_definitions(definitions: Sequence[ChangedDefinition]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.diagnosis import MAX_CHANGED_FILES, MAX_CHANGED_RANGES, ChangedPlace, LineRange
+from runner.contract.code_change import MAX_CHANGED_FILES, MAX_CHANGED_RANGES, LineRange
+from runner.contract.diagnosis import ChangedPlace
 from runner.contract.own_frame import is_own_frame
 from runner.contract.profile import COMPILED_MODULE, Frame, Profile
 from runner.contract.profile_difference import (

@@ -43,6 +43,8 @@ from service.text.numbers import format_amount
 _MAX_MOVED_PAGES = 4
 """At most one page more of each segment of a program (code, constants, initialised and other data) is touched because
 its content has moved."""
+_MAX_MOVED_BLOCK_PAGES = 8
+"""At most so many pages more are touched because blocks of memory begin elsewhere on their pages."""
 _MAX_MOVED_CODE_PAGES = 2
 """A changed line may touch at most so many pages of code more or fewer only because the code was moved."""
 _LAID_OUT = "is laid out differently"
@@ -240,8 +242,7 @@ def _describe_other_part(
     )
     sentence = _describe_cause(cause, file, growth, facts)
     if is_exchange:
-        # A few pages more are touched if blocks begin elsewhere on their pages.
-        is_moved = abs(growth) <= _MAX_MOVED_PAGES
+        is_moved = abs(growth) <= _MAX_MOVED_BLOCK_PAGES
         return _PartText(None, f"{sentence}, and the rest at different lines than before", is_moved)
     if place and cause is FaultCause.AFTER_READ and _is_first_touch_exchanged(place, sides, changed_lines):
         return _PartText(place, f"{sentence}, because {_describe_exchanged_touches(growth)}", is_moved=True)

@@ -115,6 +115,8 @@ def relate_to_change(
     removed_place = _find_removed_place(changes, profiles, removed_lines, growth)
     if removed_place and (changed_place is None or abs(removed_place.faults) > abs(changed_place.faults)):
         changed_place = removed_place
+    if changed_place is None and leading_part.faults < 0:
+        changed_place = _find_removed_managing_place(leading_part, before, after, removed_lines)
     if changed_place is not None:
         return changed_place, False
     # A changed line in the other direction is no cause, but what the change itself did.
@@ -134,6 +136,26 @@ def _find_memory_managing_place(
     if part.cause is not FaultCause.NEW_MEMORY or not part.place:
         return None  # Memory that other lines than before touch may be the same memory.
     return find_changed_requesting_place(after, is_line_changed)
+
+
+def _find_removed_managing_place(
+    part: DifferencePart, before: Facts, after: Facts, removed_lines: ChangedLines
+) -> ChangedPlace | None:
+    """Return the removed line that called what gave back or requested the memory of a cause; None if unknown.
+
+    What a change removed is what the opposite change would add.
+    """
+    opposite_part = part.model_copy(update={"before": part.after, "after": part.before})
+    opposite_facts = Facts.from_profile(before.profile, after.profile)
+    place = _find_memory_managing_place(opposite_part, opposite_facts, partial(is_changed, removed_lines))
+    return _mark_removed(place) if place else None
+
+
+def _mark_removed(place: ChangedPlace) -> ChangedPlace:
+    """Return a line with its number before the change as one that the change removed or rewrote."""
+    return place.model_copy(
+        update={"place": mark_earlier_place(place.place), "faults": -place.faults, "is_removed": True}
+    )
 
 
 def _is_indirect(
@@ -194,6 +216,8 @@ def find_opposite_places(
     if not has_opposite:
         return changed_place, None
     opposite_place = build_changed_place(opposite, growths[opposite], is_caller=False)
+    if changed_place and changed_place.place == opposite_place.place:
+        return changed_place, None  # What the line calls has fewer faults, and more of them are its own.
     return (changed_place, opposite_place) if changed_place else (opposite_place, None)
 
 
@@ -234,8 +258,4 @@ def _find_removed_place(
         for place, change in changes
     ]
     place = find_changed_place(opposite_changes, (after, before), partial(is_changed, removed_lines), -growth)
-    if place is None:
-        return None
-    return place.model_copy(
-        update={"place": mark_earlier_place(place.place), "faults": -place.faults, "is_removed": True}
-    )
+    return _mark_removed(place) if place else None

@@ -20,7 +20,9 @@ from service.rules.diagnose import (
 )
 from service.rules.diagnose.added_cost import costs_more
 from service.rules.diagnose.altered_definitions import relate_to_definitions
+from service.rules.diagnose.changed_code import add_changed_code
 from service.rules.diagnose.difference_causes import decompose_difference
+from service.rules.diagnose.memory_policy import relate_to_policy
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.resized_types import relate_to_types
 from service.rules.diagnose.rule import Rule
@@ -73,4 +75,6 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     if difference is not None:
         difference = relate_to_definitions(difference, facts, request)
         difference = relate_to_types(difference, facts, request.changed_definitions)
+        difference = relate_to_policy(difference, request)
+        difference = add_changed_code(difference, request.changed_code)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from msgspec import Struct
 
 from runner.contract.base import MAX_LINE_CHARACTERS
-from runner.contract.diagnosis import ChangedDefinition, Difference, FaultCause
+from runner.contract.code_change import ChangedDefinition
+from runner.contract.diagnosis import Difference, FaultCause
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_count
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile, TypeField, TypeLayout
 from runner.contract.word_list import join_words
+from service.rules.diagnose.executed_functions import FunctionInFile, is_used_in, list_faulting_functions
 from service.rules.diagnose.profile_facts import Facts
 
 _MAX_TYPES, _MAX_FIELDS = 2, 3
@@ -24,6 +26,8 @@ _MAX_ROUNDING_BYTES = 16
 _LARGE_BYTES, _MAX_LARGE_OBJECTS = 1024, 100
 """A type of so many bytes that changed by fewer is left out if it would take more objects: most of such types, like the
 state of an interpreter, have one."""
+_MAX_STATIC_OBJECTS = 16
+"""At most so many objects are taken to lie in the static data of a program: most of it moves with each change."""
 _OBJECT_CAUSES = frozenset(
     {FaultCause.NEW_MEMORY, FaultCause.STATIC_DATA, FaultCause.STACK, FaultCause.COPIED, FaultCause.UNKNOWN_TOUCH}
 )
@@ -67,14 +71,17 @@ class _ResizedType(Struct, frozen=True):
 def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[ChangedDefinition] = ()) -> Difference:
     """Return a difference with a sentence on the types that grew, if there are more faults, or that shrank, if fewer.
 
-    Nothing is added if the leading cause concerns pages that contain no objects, or has no line of its own.
+    Nothing is added if the difference needs no other cause, or if the leading cause concerns pages that contain no
+    objects, or has no line of its own. A type is
+    left out if none of the functions that use it was seen to fault or, if these are unknown, if a changed line has most
+    of the difference itself.
 
     Parameters
     ----------
     definitions
         The definitions that the change alters. They tell where a type is defined if the debugging information does not.
     """
-    if facts.before is None:
+    if facts.before is None or difference.conclusion:
         return difference
     growth = difference.faults
     leading_part = difference.parts[0] if difference.parts else None
@@ -85,6 +92,9 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
     n_pages = max(difference.before, difference.after)
     all_resized = _list_resized_types(facts.before.profile, facts.profile)
     contained = {field.type for resized in all_resized for field in resized.after.fields}
+    is_static = leading_part.cause is FaultCause.STATIC_DATA
+    is_explained = difference.changed_place is not None and difference.changed_place.explains(growth)
+    faulting = list_faulting_functions(facts)
     resized_types = [
         resized
         for resized in all_resized
@@ -95,9 +105,11 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
             n_pages,
             facts.page_size,
             is_contained=not contained.isdisjoint((resized.after.name, _get_last_part(resized.after.name))),
+            max_objects=_MAX_STATIC_OBJECTS if is_static else None,
         )
+        and _is_used(resized, definitions, faulting, is_used_if_unknown=not is_explained)
     ]
-    sentences = list(_describe_types(resized_types, definitions, abs(leading_part.faults) * facts.page_size))
+    sentences = list(_describe_types(resized_types, definitions))
     if not sentences:
         return difference
     return difference.model_copy(
@@ -105,7 +117,27 @@ def relate_to_types(difference: Difference, facts: Facts, definitions: Sequence[
     )
 
 
-def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: int, *, is_contained: bool) -> bool:
+def _is_used(
+    resized: _ResizedType,
+    definitions: Sequence[ChangedDefinition],
+    functions: Set[FunctionInFile],
+    *,
+    is_used_if_unknown: bool,
+) -> bool:
+    """Return whether one of some functions uses a type, or a type that contains it."""
+    definition = _find_definition(resized, definitions)
+    return is_used_in(definition, functions) if definition and definition.uses else is_used_if_unknown
+
+
+def _can_explain(
+    resized: _ResizedType,
+    faults: int,
+    n_pages: int,
+    page_size: int,
+    *,
+    is_contained: bool,
+    max_objects: int | None = None,
+) -> bool:
     """Return whether a type can cause a change of so many faults.
 
     A single object may be larger than all that is touched of it. Otherwise, all pages may contain nothing but objects.
@@ -114,10 +146,14 @@ def _can_explain(resized: _ResizedType, faults: int, n_pages: int, page_size: in
     ----------
     is_contained
         Whether the objects are parts of others, so that no allocator rounds their size up.
+    max_objects
+        The largest plausible number of objects; None if it is unlimited.
     """
     rounding = 0 if is_contained else _MAX_ROUNDING_BYTES
     growth, n_bytes = abs(resized.growth) + rounding, max(resized.before.bytes, resized.after.bytes)
     if n_bytes >= _LARGE_BYTES > growth and abs(faults) * page_size > _MAX_LARGE_OBJECTS * growth:
+        return False
+    if max_objects is not None and (abs(faults) - 1) * page_size >= max_objects * growth:
         return False
     return abs(faults) * page_size < growth + page_size or abs(faults) * n_bytes <= growth * n_pages
 
@@ -157,21 +193,14 @@ def _get_last_part(name: str) -> str:
     return head.rpartition("::")[2] + bracket + arguments
 
 
-def _describe_types(
-    resized_types: Sequence[_ResizedType], definitions: Sequence[ChangedDefinition], n_bytes: int
-) -> Iterator[str]:
+def _describe_types(resized_types: Sequence[_ResizedType], definitions: Sequence[ChangedDefinition]) -> Iterator[str]:
     """Yield sentences on the types whose own fields changed, and on the largest of those that contain them.
 
     First comes the type that grew most in relation to its size: the difference takes the least memory full of it.
-
-    Parameters
-    ----------
-    n_bytes
-        The bytes of the pages by which the leading cause differs. So many objects of a type make them as take them all.
     """
     causes = [resized for resized in resized_types if resized.is_cause]
     causes.sort(key=lambda resized: -abs(resized.own_growth) / max(1, resized.before.bytes))
-    yield from (_describe_type(resized, definitions, n_bytes) for resized in causes[:_MAX_TYPES])
+    yield from (_describe_type(resized, definitions) for resized in causes[:_MAX_TYPES])
     n_others = len(causes) - _MAX_TYPES
     if n_others > 0:
         yield f"The size of {format_count(n_others, 'other type')} changed as well."
@@ -180,20 +209,11 @@ def _describe_types(
         yield f"So each {_shorten_type_name(largest)} takes {_format_growth(largest)}."
 
 
-def _describe_type(resized: _ResizedType, definitions: Sequence[ChangedDefinition], n_bytes: int) -> str:
-    """Return by how many bytes a type grew or shrank, which of its fields did it, and how many objects it would take.
-
-    The number of objects is not known, but a reader who knows that there is only one can tell that it is not the cause.
-    """
+def _describe_type(resized: _ResizedType, definitions: Sequence[ChangedDefinition]) -> str:
+    """Return by how many bytes a type grew or shrank, and which of its fields did it."""
     place = _find_place(resized, definitions)
     name = f"{_shorten_type_name(resized)}{f' ({place})' if place else ''}"
-    n_objects = round(n_bytes / abs(resized.growth))
-    number = f"; about {_round_to_two_digits(n_objects):,} of them would make the difference" if n_objects > 1 else ""
-    return f"Each {name} takes {_format_growth(resized)}: {join_words([*_describe_fields(resized)])}{number}."
-
-
-def _round_to_two_digits(number: int) -> int:
-    return int(float(f"{number:.1e}"))
+    return f"Each {name} takes {_format_growth(resized)}: {join_words([*_describe_fields(resized)])}."
 
 
 def _shorten_type_name(resized: _ResizedType) -> str:
@@ -230,6 +250,11 @@ def _find_place(resized: _ResizedType, definitions: Sequence[ChangedDefinition])
     line = min((field.line for field in changed_fields if field.line), default=layout.line)
     if layout.file and line:
         return f"{shorten_source_path(layout.file)}:{line}"
-    own_name = shorten_name(layout.name).rpartition(".")[2].rpartition("::")[2]
-    definition = next((definition for definition in definitions if definition.name == own_name), None)
+    definition = _find_definition(resized, definitions)
     return f"{shorten_source_path(definition.file)}:{definition.line}" if definition else ""
+
+
+def _find_definition(resized: _ResizedType, definitions: Sequence[ChangedDefinition]) -> ChangedDefinition | None:
+    """Return the altered definition of a type; None if it is unknown."""
+    own_name = shorten_name(resized.after.name).rpartition(".")[2].rpartition("::")[2]
+    return next((definition for definition in definitions if definition.name == own_name), None)

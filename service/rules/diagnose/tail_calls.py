@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-from runner.contract.diagnosis import ChangedCall
+from runner.contract.code_change import ChangedCall
 from runner.contract.function_names import has_name
 from runner.contract.own_frame import is_own_frame
 from runner.contract.profile import Frame, Profile, StackProfile

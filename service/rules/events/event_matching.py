@@ -90,12 +90,12 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
     carried_events = CarriedEvents([None] * len(groups))
     group_of_event: dict[str, int] = {}
 
-    def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
+    def rank_pair(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
         (index, event), score = entry
         return not stored_events[event].alive, tuple(-part for part in score), stored_events[event].age, index
 
     # Assign the best pairs first, each group and each event once. Events that the previous detection found come first.
-    ranked_pairs = sorted(scores.items(), key=rank)
+    ranked_pairs = sorted(scores.items(), key=rank_pair)
     for (index, event), _ in ranked_pairs:
         if carried_events.events[index] is None and event not in group_of_event:
             carried_events.events[index] = event

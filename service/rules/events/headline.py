@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import get_metric
-from runner.contract.number_text import format_count, replace_no_break_spaces
+from runner.contract.number_text import format_count, format_difference, format_percent, replace_no_break_spaces
 from service.rules.events.leading_drift import choose_leading_drift, compute_size, decide_direction
 from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.certainty import Certainty
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventSummary
-from service.text.numbers import format_difference, format_percent
 
 
 def build_headline(drifts: Sequence[Drift]) -> str:

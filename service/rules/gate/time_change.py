@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from runner.contract import MetricVerdict, Verdict, get_metric
 from runner.contract.metric_verdict_text import has_clearly_moved, name_metric
+from runner.contract.number_text import format_difference, format_move, format_percent
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.rules.gate.verdict import CaseOutcome, MetricOutcome
-from service.text.numbers import format_difference, format_move, format_percent
 
 _TIME_METRICS = ("elapsed", "throughput", "task-clock")
 """The metrics of how long a program takes; the one that users notice most comes first."""

@@ -13,9 +13,9 @@ from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from runner.contract.metric_verdict_text import has_clearly_moved
 from service.rules.comparison import comparison_verdict
+from service.rules.gate.case_diagnosis import CaseDiagnosis
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
-from service.rules.gate.insight import Insight
-from service.rules.gate.judge_change_acceptance import needs_acceptance
+from service.rules.gate.workload_file_acceptance import needs_acceptance
 from service.rules.relative_change import compute_change_rank
 from service.text import commands_to_copy
 
@@ -27,7 +27,7 @@ class GateState(StrEnum):
     """The head of a case does not build or run, but its base does."""
     OVER = "over"
     """A metric is significantly worse by more than its budget."""
-    CREPT = "crept"
+    GRADUALLY_OVER = "crept"
     """A metric is worse than its baseline by more than its budget, in steps that are each within it."""
     NOTHING = "nothing"
     """No case could be measured."""
@@ -54,7 +54,7 @@ class GateState(StrEnum):
 _VERDICTS = {
     GateState.HEAD_FAILED: GateVerdict.FAILED,
     GateState.OVER: GateVerdict.REGRESSED,
-    GateState.CREPT: GateVerdict.REGRESSED,
+    GateState.GRADUALLY_OVER: GateVerdict.REGRESSED,
     GateState.NOTHING: GateVerdict.FAILED,
     GateState.DISTURBED: GateVerdict.FAILED,
     GateState.OLD_BASE_FAILED: GateVerdict.UNDECIDED,
@@ -69,7 +69,7 @@ _VERDICTS = {
 }
 _ACCEPTABLE = {
     GateState.OVER,
-    GateState.CREPT,
+    GateState.GRADUALLY_OVER,
     GateState.OLD_BASE_FAILED,
     GateState.HEAD_LACKS,
 }
@@ -96,7 +96,7 @@ class MetricOutcome:
     """Whether a smaller share of head's samples has a value than of base's."""
 
     @property
-    def crept(self) -> Number | None:
+    def gradual_change(self) -> Number | None:
         """The change since the baseline if small steps take it over the budget; otherwise None."""
         return find_gradual_change(self.metric_verdict, self.baseline)
 
@@ -206,11 +206,11 @@ class CaseOutcome:
             return self._state_without_comparison
         counting_verdicts = [verdict for verdict in self.comparison.metrics if verdict.counts]
         directions = {verdict.direction for verdict in counting_verdicts}
-        # The first condition that is true decides. A metric crept if small steps, each within the budget, add up.
+        # The first condition that is true decides.
         conditions = {
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
             GateState.OVER: any(verdict.over_budget for verdict in counting_verdicts),
-            GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
+            GateState.GRADUALLY_OVER: any(outcome.gradual_change is not None for outcome in self.metrics),
             GateState.HEAD_LACKS: any(outcome.lacks_head_samples for outcome in self.metrics),
             GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
             GateState.WITHIN: "regression" in directions,
@@ -282,7 +282,7 @@ class GateOutcome:
     report: GateReport
     cases: tuple[CaseOutcome, ...]
     accepted: Acceptance | None = None
-    insights: tuple[Insight, ...] = ()
+    diagnoses: tuple[CaseDiagnosis, ...] = ()
 
     @property
     def base(self) -> str:
@@ -415,7 +415,7 @@ def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
         rank = 3
     elif verdict.verdict is not Verdict.CHANGED:
         rank = 2
-    elif verdict.over_budget or outcome.crept is not None:
+    elif verdict.over_budget or outcome.gradual_change is not None:
         rank = 0
     else:
         rank = 1 if verdict.direction == "regression" else 2

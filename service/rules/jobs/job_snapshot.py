@@ -23,3 +23,5 @@ class JobSnapshot:
     runs: int
     fruitless: int
     """How often the job was started since its last new measurement."""
+    waits_for_turn: bool = False
+    """Whether the process of the job is known to wait for its turn on this machine."""

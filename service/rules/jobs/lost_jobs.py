@@ -12,10 +12,11 @@ CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(
 
 
 def describe_loss(job: JobSnapshot, now: datetime) -> str:
-    """Return why a job is lost now; empty if it is not."""
+    """Return why a job is lost now; empty if it is not: a job whose process waits for its turn is never lost."""
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
         return "The runner stopped sending heartbeats."
     claim_timeout = CLAIM_TIMEOUTS.get(job.backend)
-    if job.state is State.DISPATCHED and claim_timeout is not None and now >= job.changed_at + claim_timeout:
+    may_be_unclaimed = job.state is State.DISPATCHED and not job.waits_for_turn
+    if may_be_unclaimed and claim_timeout is not None and now >= job.changed_at + claim_timeout:
         return "No runner claimed the job."
     return ""

@@ -50,7 +50,7 @@ def parse_revision(text: str) -> RevisionText:
 
 
 def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
-    """Return the commit to which steps lead; None if the service does not know it."""
+    """Return the commit to which the steps of a :class:`RevisionText` lead; None if the service does not know it."""
     for step in steps:
         parents_of_commit = parents.get(commit, ())
         if step > len(parents_of_commit):

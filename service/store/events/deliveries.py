@@ -30,7 +30,7 @@ _MAX_PROBLEM_CHARACTERS = 1000
 
 
 def claim_message(session: Session, channel_name: str, occasions: Sequence[Occasion], now: datetime) -> str:
-    """Log a message that is about to be sent; return its id."""
+    """Claim a new message: log that it is about to be sent, so that no other process sends it; return its id."""
     message_id = hash_document([channel_name, *sorted(occasions)])
     session.add_all(
         DeliveryRow(

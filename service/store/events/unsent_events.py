@@ -34,8 +34,8 @@ def get_or_create_channel(session: Session, channel_name: str, now: datetime) ->
 def list_unsent_events(session: Session, channel_name: str, since: datetime) -> list[Occasion]:
     """Return the new, reopened and withdrawn events since a time that are in no message to a channel yet.
 
-    An event is sent once it is confirmed, unless somebody has decided about it before. Its withdrawal is sent only if
-    the event was sent earlier, and that it is certain again only if its withdrawal was sent.
+    An event is sent once it is confirmed, unless somebody has decided about it before; so no suspicion is sent. Its
+    withdrawal is sent only if the event was sent earlier, and that it is certain again only if its withdrawal was sent.
     """
     rows = session.execute(
         select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == channel_name)

@@ -61,7 +61,7 @@ def describe_first_commit(session: Session, text: str, subject: str | None = Non
     first_moment = session.scalar(query.where(Subject.name == subject) if subject else query)
     if first_moment is None or first_moment < moment:
         return ""
-    return f"The first commit{f' of {subject}' if subject else ''} is of {first_moment:%Y-%m-%d}."
+    return f"The first commit{f' of {subject}' if subject else ''} is from {first_moment:%Y-%m-%d}."
 
 
 def list_newest_measured_commits(session: Session, subject: str, limit: int) -> list[NamedCommit]:

@@ -14,7 +14,7 @@ from service.forges.comment_links import build_links
 from service.forges.extension import find_worker
 from service.forges.gate_findings import list_findings
 from service.forges.qualified_names import qualify_name
-from service.pipeline import gate_insights, judging_schedule
+from service.pipeline import gate_diagnoses, judging_schedule
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
 from service.store import accepted_heads, gate_baseline_levels
 from service.store import forge_queue as store
@@ -72,7 +72,7 @@ def post(json_data: GateReport) -> GateAnswer:
     _store_proofs(outcome)
     # Answer.
     with get_database().reading() as session:
-        outcome = replace(outcome, insights=gate_insights.find_insights(session, outcome))
+        outcome = replace(outcome, diagnoses=gate_diagnoses.find_case_diagnoses(session, outcome))
     links = build_links(
         forge.address if forge else "", json_data, reads_comments=forge is not None and repository is not None
     )

@@ -41,11 +41,13 @@ def register(app: APIFlask) -> None:
 
 def _complete_document(app: APIFlask, spec: Any) -> Any:
     """Add schemas, descriptions and the scheme of tokens to the OpenAPI document."""
+    # Build the schemas of answers and bodies; the fields of a query become parameters of its operations.
     operations = list(list_operations(app))
     answers = {operation.answer for operation in operations if operation.answer} | {Problem}
     queries = {operation.query for operation in operations if operation.query}
     schemas = build_schemas(answers, {operation.body for operation in operations if operation.body} | queries)
     schema_of_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
+    # Describe the whole API.
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
     spec["tags"] = list_tags(operations)
     spec["components"] = {
@@ -59,6 +61,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
             }
         },
     }
+    # Describe each operation, with the problems that it can return.
     for operation in operations:
         document = spec["paths"][operation.path][operation.method]
         complete_description(operation, document, schemas, schema_of_query)

@@ -9,8 +9,8 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from runner.contract.number_text import format_percent, format_quantity
 from service.schemas.history import Direction, SeriesDetail
-from service.text.numbers import format_percent, format_quantity
 
 _LETTER_WIDTH = 6.6
 """Mean width of a letter at a font size of 11 pixels. The SVG stretches its text to the computed width."""

@@ -12,9 +12,9 @@ from functools import cached_property
 from itertools import pairwise
 from uuid import UUID
 
+from runner.contract.number_text import Number
 from service.rules.series.downsample import find_extremes
 from service.schemas.history import SeriesDetail, SeriesFailure, SeriesPoint
-from service.text.numbers import Number
 from service.web.charts.axis_slots import OverlaidSlots, Slots
 
 MAX_COLUMNS = 250

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runner.contract import get_metric
-from runner.contract.number_text import format_count
+from runner.contract.number_text import format_count, format_percent
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
@@ -20,7 +20,6 @@ from service.schemas.history import Cause
 from service.schemas.triage import EventDirection, State
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
-from service.text.numbers import format_percent
 from service.text.setting_words import describe_new_value, describe_setting_changes
 from service.web.charts.drift_map_setting_changes import SettingsChange, group_config_events
 

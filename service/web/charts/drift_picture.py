@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from runner.contract.number_text import Number
 from service.schemas.history import Direction, Drift, SeriesDetail, SeriesPoint
-from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
 """Size of the picture, in its own units."""

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import NamedTuple, TypedDict
 from uuid import UUID
 
+from runner.contract.number_text import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
-from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.text.setting_words import (
     describe_new_value,
     describe_setting_change,

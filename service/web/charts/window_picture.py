@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.contract.metric import Metric
 from runner.contract.metrics import get_metric
+from runner.contract.number_text import Number
 from runner.contract.report import Sample
 from runner.contract.steady_state import (
     AlignedWindows,
@@ -16,7 +17,6 @@ from runner.contract.steady_state import (
     find_value_range,
     list_window_faults,
 )
-from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
 """Size of the picture, in its own units."""

@@ -13,7 +13,7 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
-from runner.contract import get_metric
+from runner.contract import get_metric, number_text
 from runner.contract.commit_search import Culprit, Found, ProofState, Prove
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, compute_median
@@ -29,7 +29,7 @@ from service.store.events import events
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
 from service.store.series import drifts
-from service.text import commands_to_copy, numbers
+from service.text import commands_to_copy
 from service.web import job_orders
 from service.web.access import authorization
 from service.web.access.author import find_author
@@ -401,7 +401,7 @@ def _describe_measurement(row: Measurement, unit: str) -> str:
     """Return the text of a measurement on hover: its number, its commit and its value."""
     value_text = row.failure or "could not be measured"
     if row.value is not None:
-        value_text = numbers.format_quantity(row.value, unit)
+        value_text = number_text.format_quantity(row.value, unit)
     return f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: {value_text}"
 
 

@@ -10,6 +10,7 @@ from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, get_metric
+from runner.contract.number_text import format_quantity
 from service.pipeline import unmeasured_commit
 from service.rules.access.scope import Scope
 from service.rules.imported_runs import has_imported
@@ -20,7 +21,6 @@ from service.store.runs.runs import RunFilter
 from service.store.series import series
 from service.store.series.series import SeriesFilter
 from service.text import commands_to_copy
-from service.text.numbers import format_quantity
 from service.web.access import authorization
 from service.web.app_resources import get_database
 from service.web.charts.window_picture import draw_windows

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from runner.contract import Verdict
+from runner.contract.number_text import format_difference, format_move, format_percent, format_quantity
 from service.rules.comparison.compare_stored_runs import ComparedMetric
 from service.rules.relative_change import compute_percent_change
-from service.text.numbers import format_difference, format_move, format_percent, format_quantity
 from service.web.rendering.change_counts import N_LARGEST, ChangeCounts, LargeChange
 from service.web.rendering.comparison_rows import ComparisonRow, build_row, rank_change
 

@@ -123,7 +123,7 @@ def build_compared_view(before: Profile, after: Profile) -> ProfileView:
     return ProfileView(
         after=summarise_profile(after),
         before=summarise_profile(before),
-        diagnosis=diagnose_profile(DiagnosisRequest(profile=after, before=before)),
+        diagnosis=diagnose_profile(DiagnosisRequest.from_profiles(before, after)),
         places=compare_lines(before, after)[:_MAX_PLACES],
         stacks=[
             _build_row(stack) for stack in sorted(compare_stacks(before, after), key=_get_change_sort_key)[:_MAX_STACKS]

@@ -10,11 +10,10 @@ from flask import Flask
 from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
-from runner.contract import get_metric
+from runner.contract import get_metric, number_text
 from runner.contract.explanation_text import describe_change
 from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
-from service.text import numbers
 from service.web import vendor
 from service.web.access import authorization
 from service.web.rendering.page_formats import build_current_address, list_format_addresses
@@ -27,15 +26,15 @@ def register(app: Flask) -> None:
     app.jinja_loader = FileSystemLoader(FOLDER)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.filters |= {
-        "number": numbers.format_number,
-        "quantity": numbers.format_quantity,
-        "difference": numbers.format_difference,
+        "number": number_text.format_number,
+        "quantity": number_text.format_quantity,
+        "difference": number_text.format_difference,
         "change_sentences": lambda difference: describe_change(difference, str),
-        "difference_to": numbers.format_level_difference,
-        "span": numbers.format_range,
-        "amount": numbers.format_amount,
-        "duration": numbers.format_duration,
-        "percent": numbers.format_percent,
+        "difference_to": number_text.format_level_difference,
+        "span": number_text.format_range,
+        "amount": number_text.format_amount,
+        "duration": number_text.format_duration,
+        "percent": number_text.format_percent,
         "utc_text": _format_utc,
         "breakable": _make_name_breakable,
         "metric": get_metric,

@@ -1,248 +1,21 @@
-import shlex
-import subprocess
-import sys
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption import command_trials
-from runner.adoption.command_trials import FirstMeasurement, redirect_file_to_input
-from runner.adoption.larger_folder import run_in_folder
+from runner.adoption import (
+    argument_trials,
+    command_trials,
+    input_trials,
+    server_trials,
+)
+from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.needless_commands import has_enough_inputs
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
-from runner.contract.report import Revision
-from runner.errors import FaultwatchError
 from runner.execution.execute import ProgramResult
-from runner.servers.listening import Listener
-from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_places import BuildPlaces
-from runner.subject.repository import open_repository
 from tests.runner.adoption.listings import listing
-
-
-@pytest.mark.parametrize(
-    ("command", "faults", "alone", "single"),
-    [
-        ("venv/bin/python x.py", (818, 818, 819), (813, 813, 813), True),
-        ("venv/bin/python x.py", (818, 818, 818), (813, 813, 813), True),
-        ("venv/bin/python x.py", (818, 818, 818), (818, 818, 818), False),
-        ("venv/bin/python x.py", (818, 818, 819), (813, 813, 814), False),
-        ("venv/bin/python x.py", (818, 818, 819), (), False),
-        ("./x", (818, 818, 819), (813, 813, 813), True),
-        ("./x", (818, 818, 818), (813, 813, 813), False),
-    ],
-)
-def test_a_count_that_threads_move_is_taken_with_one(
-    command: str, faults: tuple[int, ...], alone: tuple[int, ...], single: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        return TriedCommand(run, alone if "OMP_NUM_THREADS" in run.environment else faults)
-
-    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    steady = first.find_stable_environment(
-        BuildProposal("Python", ""), TriedCommand(RunProposal(command), faults), Path()
-    )
-    assert (steady.run.environment == {"OMP_NUM_THREADS": "1"}) is single
-
-
-def test_a_count_that_any_variable_moves_is_not_moved_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (1315,) * 3))
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    before = TriedCommand(RunProposal("python3 x.py"), (1318,) * 3)
-    assert first.find_stable_environment(BuildProposal("Python", ""), before, Path()) == before
-
-
-GO = ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"})
-
-
-@pytest.mark.parametrize(
-    ("without", "off", "single", "chosen"),
-    [
-        ((900, 950, 990), (700, 700, 700), (600, 600, 600), GO[0]),
-        ((900, 950, 990), (700, 730, 790), (600, 600, 600), GO[1]),
-        ((900, 950, 990), (700, 730, 790), (600, 605, 601), GO[1]),
-        ((900, 950, 990), (700, 701, 702), (600, 602, 604), GO[0]),
-        ((900, 950, 990), (700, 730, 790), (600, 650, 630), {}),
-        ((900, 950, 990), (), (), {}),
-        ((900, 900, 900), (700, 700, 700), (600, 600, 600), {}),
-    ],
-)
-def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if_that_steadies_it(
-    without: tuple[int, ...],
-    off: tuple[int, ...],
-    single: tuple[int, ...],
-    chosen: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        return TriedCommand(
-            run, single if "GOMAXPROCS" in run.environment else off if "GOGC" in run.environment else without
-        )
-
-    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    steady = first.find_stable_environment(
-        BuildProposal("Go", "", ("go",)), TriedCommand(RunProposal("./x"), without), Path()
-    )
-    assert steady.run.environment == chosen
-
-
-def test_the_count_of_a_go_program_with_random_keys_is_taken_with_a_fixed_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        return TriedCommand(run, (800,) * 3 if run.environment.get("GODEBUG") == "randautoseed=0" else (900, 950, 990))
-
-    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    random_keys = TriedCommand(RunProposal("bin/benchmarks"), (900, 950, 990))
-    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), random_keys, Path())
-    assert steady.faults == (800,) * 3
-
-
-@pytest.mark.parametrize(
-    ("without", "with_variables", "is_kept"),
-    [
-        # The first three executions without the variables agree by chance.
-        ((1730, 1750, 1807, 1660, 2701, 2500, 2640, 1900, 2200), (4307, 4329, 4310) * 3, True),
-        # A wider range of a much larger count is narrower.
-        ((6916, 7400, 8056, 7000, 7800, 7100, 7900, 7200, 7700), (24463, 24500, 25100) * 3, True),
-        # So is one whose middle half is narrower, though both have outliers.
-        ((6900, 7000, 7916, 6980, 7100, 6950, 7150, 5489, 7300), (25146, 25346, 25200, 25300, 25341, 24600) * 2, True),
-        # The first three with them agree by chance.
-        ((13399, 13500, 13682, 13400, 13402, 13650, 13401, 13405, 13400), (13401, 13428, 13410, 13648, 13600), False),
-        # A single outlier without them is chance, too.
-        ((818, 819, 1200, 818, 819, 818, 818, 819, 818), (818, 819, 820) * 3, False),
-    ],
-)
-def test_more_executions_decide_whether_variables_narrow_a_range(
-    without: tuple[int, ...], with_variables: tuple[int, ...], *, is_kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts = {False: list(without[3:]), True: list(with_variables)}
-
-    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        remaining = counts["GOGC" in run.environment]
-        faults, remaining[:3] = tuple(remaining[:3]), []
-        return TriedCommand(run, faults)
-
-    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
-    monkeypatch.setattr(FirstMeasurement, "list_variables", lambda *_: (GO[1],))
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    before = TriedCommand(RunProposal("./x"), without[:3])
-    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), before, Path())
-    assert (steady.run.environment == GO[1]) is is_kept
-    assert is_kept or steady is before
-
-
-def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({"run.sh": "#!/bin/sh\nexec java -cp . Main\n", "other.sh": "./javac-like\n"})
-    make = BuildProposal("Make", "make", ("make",))
-    options = [variables["JAVA_TOOL_OPTIONS"] for variables in first.list_variables(make, RunProposal("sh run.sh"))]
-    assert options == ["-XX:+UseSerialGC -Xbatch", "-XX:+UseSerialGC -Xbatch -XX:TieredStopAtLevel=1"]
-    assert first.list_variables(make, RunProposal("sh other.sh")) == ({"OMP_NUM_THREADS": "1"},)
-
-
-@pytest.mark.parametrize(
-    ("run", "asked", "command"),
-    [
-        (RunProposal("./x a.txt b.txt", input_file="a.txt"), "./x --help", "./x -t 1 a.txt b.txt"),
-        (RunProposal("./x faultwatch-input.txt", input_file="a.txt"), "./x --help", "./x -t 1 faultwatch-input.txt"),
-        (RunProposal("./x map a.txt", input_file="a.txt"), "./x map --help", "./x map -t 1 a.txt"),
-        (RunProposal("./x"), "./x --help", "./x -t 1"),
-        (RunProposal("./x"), "./x", "./x -t 1"),
-        (
-            RunProposal("sh -c 'exec ./x < a.txt'", input_file="a.txt", program="./x"),
-            "./x --help",
-            "sh -c 'exec ./x -t 1 < a.txt'",
-        ),
-        (run_in_folder(RunProposal("bin/x"), "many"), "bin/x --help", "sh -c 'cd many && exec ../bin/x -t 1'"),
-        (
-            RunProposal("sh -c 'cd examples/x && exec ../../bin/x'", program="bin/x"),
-            "bin/x --help",
-            "sh -c 'cd examples/x && exec ../../bin/x -t 1'",
-        ),
-        (RunProposal("python3 x.py"), "python3 x.py --help", ""),
-        (
-            RunProposal("sh -c 'venv/bin/python -m x a.json; test $? -eq 1'", input_file="a.json"),
-            "venv/bin/python -m x --help",
-            "",
-        ),
-        (
-            RunProposal("sh -c './x a.txt; test $? -eq 1'", input_file="a.txt"),
-            "./x --help",
-            "sh -c './x -t 1 a.txt; test $? -eq 1'",
-        ),
-        (RunProposal("./x"), "./x --version", ""),
-    ],
-)
-def test_the_programs_own_option_for_one_thread_is_found_in_its_help(
-    run: RunProposal, asked: str, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def execute(_: object, workload: str, __: Path) -> ProgramResult:
-        text = "Usage: x [options] file\n  -t INT  number of threads [3]\n" if workload == asked else "unknown option"
-        return ProgramResult(0, text, "", 0.1, 1.0)
-
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    monkeypatch.setattr(
-        FirstMeasurement,
-        "_try_run",
-        lambda _, __, run, ___: TriedCommand(run, (7, 7) if "-t 1" in run.command else (5, 6)),
-    )
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    result = first.find_single_thread_command(BuildProposal("Make", "make"), TriedCommand(run, (5, 6)), Path())
-    assert (result.run.command if result else "") == command
-
-
-@pytest.mark.parametrize(
-    ("with_files", "without_files", "status", "is_found"),
-    [
-        ("a.c\nb.c\n", "", 0, True),
-        ("usage: x\n", "usage: x\n", 0, False),
-        ("no such pattern\nusage: x\n", "", 1, False),
-    ],
-)
-def test_a_program_works_on_its_folder_if_it_prints_more_there_than_in_an_empty_one(
-    with_files: str, without_files: str, status: int, *, is_found: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def execute(_: object, workload: str, __: Path) -> ProgramResult:
-        is_empty = "mkdir" in workload
-        return ProgramResult(0 if is_empty else status, without_files if is_empty else with_files, "", 0.1, 1.0)
-
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({f"src/{number}.c": "" for number in range(10)})
-    tried = TriedCommand(RunProposal("bin/x", may_do_nothing=True), (90, 90))
-    folder = first.find_folder_to_copy(BuildProposal("Make", "make"), tried, Path())
-    assert folder == (("src", 200) if is_found else None)
-
-
-@pytest.mark.parametrize(("faults", "command"), [((9_000, 9_000), "./solve 64 64 64"), ((), "./solve")])
-def test_a_program_that_asks_for_sizes_gets_some(
-    faults: tuple[int, ...], command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        FirstMeasurement,
-        "_execute_command",
-        lambda *_: ProgramResult(1, "Usage: ./solve nx ny nz\n", "", 0.1, 1.0),
-    )
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    monkeypatch.setattr(
-        FirstMeasurement,
-        "_try_run",
-        lambda _, __, run, ___: TriedCommand(run, faults if "64" in run.command else (), "it asks for arguments"),
-    )
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    run = RunProposal("./solve", may_do_nothing=True)
-    (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
-    assert (tried.run.command, tried.faults) == (command, faults)
 
 
 @pytest.mark.parametrize(
@@ -256,116 +29,40 @@ def test_a_program_that_asks_for_sizes_gets_some(
 def test_a_program_that_cannot_open_a_file_of_its_folder_starts_there(
     printed: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, printed, "", 0.1, 1.0))
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (90, 90)))
+    monkeypatch.setattr(FirstMeasurement, "_execute_workload", lambda *_: ProgramResult(0, printed, "", 0.1, 1.0))
+    monkeypatch.setattr(FirstMeasurement, "make_workload", lambda _, __, run, ___: run.command)
+    monkeypatch.setattr(FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (90, 90)))
     first = FirstMeasurement.__new__(FirstMeasurement)
     first.sources = listing({"ref/in.txt": "", "ref/solve.c": ""})
     run = RunProposal("ref/solve", may_do_nothing=True)
-    (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
+    (tried,) = command_trials.try_runs(first, BuildProposal("Make", "make"), [run], Path(), lambda _: None)
     assert tried.run.command == command
-
-
-def test_an_input_is_made_in_the_format_that_a_usage_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {"./x --help": "Usage: x <in.fq>\n"}
-    monkeypatch.setattr(
-        FirstMeasurement,
-        "_execute_command",
-        lambda _, command, __: ProgramResult(1, texts.get(command, "no .fq"), "", 0.1, 1.0),
-    )
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
-    build = BuildProposal("Make", "make")
-    refused = [TriedCommand(RunProposal("./x LICENSE", stand_in_file="LICENSE"), ())]
-    proposal = first.propose_made_input(build, refused, Path())
-    assert proposal
-    assert proposal[0].command.startswith("sh -c 'make && for ")
-    assert [run.command for run in proposal[1]] == ["./x faultwatch-input.fq"]
-    texts.clear()
-    assert first.propose_made_input(build, refused, Path()) is None, "only a usage says what a program reads"
-    texts["./x --help"] = "Usage: x <in.fq>\n"
-    assert first.propose_made_input(build, [TriedCommand(RunProposal("./x"), ())], Path()) is None, "it may be a test"
-
-
-@pytest.mark.parametrize(
-    ("bare_faults", "faults", "chosen"),
-    [
-        (5_200, {"-n 64 64 64": (90_000, 5.0), "-n 32 32 32": (15_000, 0.6)}, "bin/amg -n 32 32 32"),
-        (5_200, {"-n 64 64 64": (15_000, 0.6)}, "bin/amg -n 64 64 64"),
-        (5_200, {"-n 64 64 64": (5_300, 0.6)}, "bin/amg"),
-        (5_200, {}, "bin/amg"),
-    ],
-)
-def test_a_program_that_works_without_arguments_gets_the_sizes_of_its_help_if_it_then_works_more(
-    bare_faults: int, faults: dict[str, tuple[int, float]], chosen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        if run.command == "bin/amg":
-            return TriedCommand(run, (bare_faults, bare_faults + 1), seconds=0.4, cpu_seconds=0.1)
-        count, seconds = faults.get(run.command.removeprefix("bin/amg "), (0, 1.0))
-        return TriedCommand(run, (count,) if count else (), seconds=seconds, cpu_seconds=seconds)
-
-    def execute(_: object, workload: str, tree: Path) -> ProgramResult:
-        help_text = (
-            "Usage: amg [<options>]\n  -n <nx> <ny> <nz>   : size\n" if workload == "bin/amg -help" else "done\n"
-        )
-        return ProgramResult(0, help_text, "", 0.1, 1.0)
-
-    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
-    (result,) = first.try_runs(
-        BuildProposal("Make", "make"), [RunProposal("bin/amg", may_do_nothing=True)], Path(), lambda _: None
-    )
-    assert result.run.command == chosen
-
-
-@pytest.mark.parametrize(("printed", "seconds"), [("Usage: x FILE\n", 0.1), ("computing\n", 20.0)])
-def test_a_program_is_not_asked_again_for_sizes_if_its_help_names_none_or_it_computes_instead(
-    printed: str, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def execute(_: object, command: str, tree: Path) -> ProgramResult:
-        asked.append(command)
-        return ProgramResult(None if seconds == 20.0 else 0, printed, "", seconds, 20.0)
-
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
-    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (90, 90)))
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
-    list(first.try_runs(BuildProposal("Make", "make"), [RunProposal("./x", may_do_nothing=True)], Path(), lambda _: ""))
-    assert asked == ["./x --help"]
 
 
 def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
     """Let the commands of a program fail, or work, and return what was tried."""
     monkeypatch.setattr(
         FirstMeasurement,
-        "_try_run",
+        "try_run",
         lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
     )
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "it prints an error")
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
+    monkeypatch.setattr(input_trials, "describe_unread_input", lambda *_: "it prints an error")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./x", from_service_file=True),
         RunProposal("./x t/a", input_file="t/a"),
         RunProposal("./x t/a t/b", input_file="t/a", is_fallback=True),
     ]
-    return list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    return list(command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None))
 
 
 def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
+        FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
     )
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_try_shorter_run", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
+    monkeypatch.setattr(argument_trials, "_try_shorter_run", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("bin/gen", may_do_nothing=True),
@@ -373,7 +70,7 @@ def test_a_program_that_never_ends_is_not_asked_for_its_version(monkeypatch: pyt
         RunProposal("bin/gen --version", may_do_nothing=True),
         RunProposal("bin/other", may_do_nothing=True),
     ]
-    tried = list(first.try_runs(BuildProposal("Go", "go build"), runs, Path(), lambda _: None))
+    tried = list(command_trials.try_runs(first, BuildProposal("Go", "go build"), runs, Path(), lambda _: None))
     assert [result.run.command for result in tried] == [
         "bin/gen",
         "bin/gen a.md",
@@ -386,29 +83,29 @@ def test_a_program_that_works_without_a_file_and_never_ends_with_one_gets_no_thi
 ) -> None:
     monkeypatch.setattr(
         FirstMeasurement,
-        "_try_run",
+        "try_run",
         lambda _, __, run, ___: (
             TriedCommand(run, (), "too long", timed_out=True, seconds=20) if run.file else TriedCommand(run, (88, 88))
         ),
     )
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./x", may_do_nothing=True)]
     runs += [RunProposal(f"./x {words}", stand_in_file="LICENSE") for words in ("LICENSE", ". LICENSE", "LICENSE out")]
-    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    results = list(command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None))
     assert [result.run.command for result in results] == ["./x", "./x LICENSE", "sh -c 'exec ./x < LICENSE'"]
 
 
 def test_a_test_that_works_without_a_file_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
-    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
+    monkeypatch.setattr(FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (9, 9)))
+    monkeypatch.setattr(input_trials, "describe_unread_input", lambda *_: "")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./test_x", may_do_nothing=True, is_test=True),
         RunProposal("./test_x a.json", input_file="a.json", program="./test_x"),
     ]
-    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    results = list(command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None))
     assert [result.run.command for result in results] == ["./test_x"]
 
 
@@ -417,17 +114,17 @@ def test_a_program_that_computes_for_long_without_a_file_gets_inputs_but_no_stan
     cpu_seconds: float, files: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (9_000, 9_000), cpu_seconds=cpu_seconds)
+        FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (9_000, 9_000), cpu_seconds=cpu_seconds)
     )
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
-    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(input_trials, "describe_unread_input", lambda *_: "")
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./hpc", may_do_nothing=True),
         RunProposal("./hpc LICENSE", stand_in_file="LICENSE"),
         RunProposal("./hpc t/a", input_file="t/a"),
     ]
-    results = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    results = command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None)
     assert {result.run.file for result in results} == files
 
 
@@ -436,59 +133,17 @@ def test_documented_sizes_are_tried_if_a_program_may_only_start_without_them(
     cpu_seconds: float, commands: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (900, 900), cpu_seconds=cpu_seconds)
+        FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (900, 900), cpu_seconds=cpu_seconds)
     )
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./hpc", may_do_nothing=True),
         RunProposal("./hpc -n 50 50 50"),
         RunProposal("./hpc --help", may_do_nothing=True),
     ]
-    results = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
+    results = command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None)
     assert [result.run.command for result in results] == commands
-
-
-@pytest.mark.parametrize(
-    ("command", "shorter"),
-    [
-        ("bin/md", "bin/md --nsteps 10"),
-        ("sh -c 'cd ref && exec ./md'", "sh -c 'cd ref && exec ./md --nsteps 10'"),
-    ],
-)
-def test_a_program_that_takes_too_long_computes_fewer_steps_in_any_folder(
-    command: str, shorter: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        seconds = 0.5 if "--nsteps 10" in run.command else 7.0
-        return TriedCommand(run, (42_000, 42_000), seconds=seconds, cpu_seconds=seconds)
-
-    help_text = "Usage: md\n  -n / --nsteps <int>:  set number of timesteps\n"
-    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
-    runs = [RunProposal(command, may_do_nothing=True, program="ref/md")]
-    (result,) = first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None)
-    assert result.run.command == shorter
-
-
-def test_a_program_without_a_help_that_takes_too_long_gets_an_option_that_it_scans(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def try_run(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        is_short = run.command.endswith("--num=10000")
-        return TriedCommand(run, (900, 900) if is_short else (), timed_out=not is_short, seconds=0.5)
-
-    (tmp_path / "db_bench").write_bytes(b"\x7fELF\0--num=%d%c\0--cache_size=%d\0")
-    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(1, "bad flag", "", 0.1, 1.0))
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
-    (result,) = first.try_runs(BuildProposal("Make", "make"), [RunProposal("./db_bench")], tmp_path, lambda _: None)
-    assert result.run.command == "./db_bench --num=10000"
 
 
 def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,9 +168,9 @@ def test_a_program_that_does_not_find_its_own_library_is_told_where_it_is(
         found = run.environment == {"LD_LIBRARY_PATH": "lib"}
         return TriedCommand(run, (90, 90) if found else (), "" if found else problem)
 
-    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
+    monkeypatch.setattr(FirstMeasurement, "try_run", try_run)
     first = FirstMeasurement.__new__(FirstMeasurement)
-    result = first._try_program_or_server(BuildProposal("Make", "make"), WITH_FILE, tmp_path)
+    result = command_trials._try_program_or_server(first, BuildProposal("Make", "make"), WITH_FILE, tmp_path)
     assert (result.run.command if result.faults else "") == command
 
 
@@ -525,8 +180,8 @@ def test_a_test_that_takes_too_long_is_not_started_in_another_folder(monkeypatch
     failed = TriedCommand(test, (), "it failed")
     assert len(try_file_runs({test.command: failed}, monkeypatch, test, in_folder)) == 2
     slow = replace(failed, timed_out=True)
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_try_other_length", lambda _, __, result, ___: result)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
+    monkeypatch.setattr(argument_trials, "try_other_length", lambda _, __, result, ___: result)
     assert try_file_runs({test.command: slow}, monkeypatch, test, in_folder) == [test.command]
 
 
@@ -543,66 +198,6 @@ def test_an_expression_is_tried_with_further_files_while_the_program_hardly_work
 
 
 @pytest.mark.parametrize(
-    ("faults", "found"),
-    [
-        ({"a": 1000, "b": 1200, "c": 9000}, "./x t/c.gv"),
-        ({"a": 1000, "b": 1100, "c": 1149}, ""),
-        ({"a": 1000, "b": 1200, "c": None}, "./x t/b.gv"),
-        ({"a": None, "b": 1200, "c": None}, ""),
-    ],
-)
-def test_the_similar_input_that_causes_the_most_faults_is_tried(
-    faults: dict[str, int | None], found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "test").mkdir()
-    for name in faults:
-        (tmp_path / f"test/{name}.gv").write_text("main()")
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({f"test/{name}.gv": "" for name in faults})
-    monkeypatch.setattr(
-        FirstMeasurement, "_count_faults_roughly", lambda _, __, run, ___: faults[Path(run.command).stem]
-    )
-    run = RunProposal("./x test/a.gv", input_file="test/a.gv")
-    reading = TriedCommand(run, (150, 150), seconds=0.01)
-    heaviest = first._find_heaviest_input(BuildProposal("Make", "make"), [reading], tmp_path)
-    assert (heaviest.command if heaviest else "").replace("test/", "t/") == found
-    assert not heaviest or heaviest.is_heaviest
-    slow = TriedCommand(RunProposal("./x test/s.gv", input_file="test/s.gv"), (8000, 8000), seconds=9.0)
-    assert first._find_heaviest_input(BuildProposal("Make", "make"), [slow], tmp_path) is None
-    assert first._find_heaviest_input(BuildProposal("Make", "make"), [reading, slow], tmp_path) == heaviest
-
-
-@pytest.mark.parametrize(("status", "output", "is_known"), [(0, "3", True), (1, "3", False), (0, "error: x", False)])
-def test_the_faults_of_one_execution_are_known_unless_it_fails(
-    status: int, output: str, monkeypatch: pytest.MonkeyPatch, *, is_known: bool
-) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
-
-    def execute(*_: object) -> ProgramResult:
-        subprocess.run([sys.executable, "-c", ""], check=True)
-        return ProgramResult(status, output, "", 0.1, 1.0)
-
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", execute)
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    faults = first._count_faults_roughly(BuildProposal("Make", ""), RunProposal("./x"), Path())
-    assert (faults is not None) is is_known
-    assert faults is None or faults > 100
-
-
-def test_a_file_that_an_execution_overwrites_differs_from_the_build(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "LICENSE"
-    monkeypatch.setattr(command_trials, "restore_tree", lambda _: file.write_text("License"))
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    for text in ("", "LICENSE"):
-        file.write_text(text)
-        assert first._differs_from_build(tmp_path, "LICENSE")
-    file.write_text("License")
-    assert not first._differs_from_build(tmp_path, "LICENSE")
-
-
-@pytest.mark.parametrize(
     ("faults", "cpu_seconds", "n_tried"), [(63, 0.001, 3), (160, 0.008, 3), (160, 0.3, 1), (600, 0.008, 1)]
 )
 def test_files_that_have_changed_lately_are_tried_only_if_others_cause_hardly_any_work(
@@ -611,7 +206,7 @@ def test_files_that_have_changed_lately_are_tried_only_if_others_cause_hardly_an
     works = TriedCommand(RunProposal(""), (faults, faults), cpu_seconds=cpu_seconds)
     monkeypatch.setattr(
         FirstMeasurement,
-        "_try_run",
+        "try_run",
         lambda _, __, run, ___: replace(works if run.command == "./x t/a" else TriedCommand(run, (289, 289)), run=run),
     )
     runs = [
@@ -620,7 +215,7 @@ def test_files_that_have_changed_lately_are_tried_only_if_others_cause_hardly_an
         RunProposal("./x x.c x.c t/a", input_file="x.c", file_may_change=True),
     ]
     first = FirstMeasurement.__new__(FirstMeasurement)
-    results = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    results = list(command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None))
     assert len(results) == n_tried
 
 
@@ -644,30 +239,32 @@ def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monk
 def test_a_benchmark_a_suite_of_tests_or_a_program_of_mpi_that_takes_too_long_is_no_server(
     command: str, libraries: tuple[str, ...], is_server: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.adoption.command_trials.list_needed_libraries", lambda _: libraries)
+    monkeypatch.setattr("runner.adoption.argument_trials.list_needed_libraries", lambda _: libraries)
     monkeypatch.setattr(
-        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
+        FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
     )
     listening = RunProposal(command, obstacle="it listens")
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: listening)
-    monkeypatch.setattr(FirstMeasurement, "_try_shorter_run", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: listening)
+    monkeypatch.setattr(argument_trials, "_try_shorter_run", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
-    results = list(first.try_runs(BuildProposal("Maven", ""), [RunProposal(command)], Path(), lambda _: None))
+    results = list(
+        command_trials.try_runs(first, BuildProposal("Maven", ""), [RunProposal(command)], Path(), lambda _: None)
+    )
     assert [result.run.is_server for result in results] == [is_server]
 
 
 def test_a_program_of_mpi_whose_standard_input_is_a_file_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "runner.adoption.command_trials.list_needed_libraries",
+        "runner.adoption.argument_trials.list_needed_libraries",
         lambda program: ("libmpi.so.40",) if program.name == "clover" else (),
     )
     monkeypatch.setattr(
-        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
+        FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
     )
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda _, __, run, ___: replace(run, obstacle="it listens"))
+    monkeypatch.setattr(server_trials, "find_server", lambda _, __, run, ___: replace(run, obstacle="it listens"))
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./clover LICENSE", stand_in_file="LICENSE")]
-    with_file, redirected = first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)
+    with_file, redirected = command_trials.try_runs(first, BuildProposal("Make", ""), runs, Path(), lambda _: None)
     assert redirected.run.command == "sh -c 'exec ./clover < LICENSE'"
     assert [with_file.run.is_server, redirected.run.is_server] == [False, False]
 
@@ -677,12 +274,12 @@ def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
     faults: tuple[int, ...], n_tried: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (7, 7, 7) if run.file else faults)
+        FirstMeasurement, "try_run", lambda _, __, run, ___: TriedCommand(run, (7, 7, 7) if run.file else faults)
     )
-    monkeypatch.setattr(FirstMeasurement, "_try_with_arguments", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(argument_trials, "try_with_arguments", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./speed"), RunProposal("./speed t/a", input_file="t/a")]
-    assert len(list(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None))) == n_tried
+    assert len(list(command_trials.try_runs(first, BuildProposal("Make", ""), runs, Path(), lambda _: None))) == n_tried
 
 
 @pytest.mark.parametrize(("names_vary", "digest"), [(True, "log of 1"), (False, "with t/a")])
@@ -696,32 +293,14 @@ def test_a_program_that_names_files_after_the_time_opens_its_input_only_if_the_c
         own_bytes = f"log of {number}" if names_vary or not run.file else f"with {run.file}"
         return TriedCommand(run, (200, 205), own_bytes=own_bytes)
 
-    monkeypatch.setattr(FirstMeasurement, "_try_run", try_run)
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
-    monkeypatch.setattr(FirstMeasurement, "_takes_file_for_text", lambda *_: False)
+    monkeypatch.setattr(FirstMeasurement, "try_run", try_run)
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(input_trials, "takes_file_for_text", lambda *_: False)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [RunProposal("./hpc", may_do_nothing=True), RunProposal("./hpc t/a", input_file="t/a")]
-    bare, with_file = islice(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None), 2)
+    bare, with_file = islice(command_trials.try_runs(first, BuildProposal("Make", ""), runs, Path(), lambda _: None), 2)
     assert bare.own_bytes == "log of 1"
     assert with_file.own_bytes == digest
-
-
-def test_the_size_of_an_input_is_known_after_the_program_removed_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(command_trials, "restore_tree", lambda tree: (tree / "a.txt").write_text("text"))
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    assert first.get_input_size(RunProposal("./x a.txt", input_file="a.txt"), tmp_path) == 4
-    assert first.get_input_size(RunProposal("./x b.txt", input_file="b.txt"), tmp_path) == 0
-    assert first.get_input_size(RunProposal("./x"), tmp_path) == 0
-
-
-def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:
-    run = RunProposal("node --single-threaded bin/x a.js", input_file="a.js", program="bin/x")
-    assert redirect_file_to_input(run).command == "sh -c 'exec node --single-threaded bin/x < a.js'"
-    run = RunProposal("node d in.txt", input_file="in.txt", program="d")
-    assert redirect_file_to_input(run).command == "sh -c 'exec node d < in.txt'"
-    assert redirect_file_to_input(RunProposal("./x -f a.awk", input_file="a.awk")).command == "sh -c 'exec ./x < a.awk'"
 
 
 def try_file_runs(
@@ -730,15 +309,18 @@ def try_file_runs(
     """Try commands that fail unless they are listed, and return what was tried."""
     monkeypatch.setattr(
         FirstMeasurement,
-        "_try_run",
+        "try_run",
         lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
     )
-    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: "")
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
+    monkeypatch.setattr(input_trials, "describe_unread_input", lambda *_: "")
+    monkeypatch.setattr(FirstMeasurement, "make_workload", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_execute_workload", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
     first = FirstMeasurement.__new__(FirstMeasurement)
     first.sources = getattr(FirstMeasurement, "sources", listing({}))
-    return [tried.run.command for tried in first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)]
+    return [
+        tried.run.command
+        for tried in command_trials.try_runs(first, BuildProposal("Make", ""), runs, Path(), lambda _: None)
+    ]
 
 
 BARE, WITH_FILE, WITH_OTHER_FILE = (
@@ -767,27 +349,9 @@ def test_a_program_that_is_slow_with_one_input_is_tried_with_others(
     slow = TriedCommand(WITH_FILE, (90,) if seconds < 20 else (), timed_out=seconds == 20, seconds=seconds)
     quick = TriedCommand(WITH_OTHER_FILE, (900,), seconds=0.1)
     outcomes = {"./x t/a": slow, "./x t/b": quick, "./x": TriedCommand(BARE, (80,))}
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
     assert try_file_runs(outcomes, monkeypatch, BARE, WITH_FILE, WITH_OTHER_FILE) == ["./x", "./x t/a", "./x t/b"]
-
-
-@pytest.mark.parametrize(("n_tests", "first"), [(30, "./test_25"), (5, "./test_0")])
-def test_of_many_tests_those_that_take_the_most_faults_are_tried_first(
-    n_tests: int, first: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tests = [RunProposal(f"./test_{number}", may_do_nothing=True, is_test=True) for number in range(n_tests)]
-    runs = [BARE, *tests, replace(tests[-1], command=f"{tests[-1].command} t/a", input_file="t/a"), WITH_FILE]
-    monkeypatch.setattr(
-        FirstMeasurement,
-        "_count_faults_roughly",
-        lambda _, __, run, ___: {"./test_25": 7000, "./test_3": None}.get(run.command, 118),
-    )
-    first_measurement = FirstMeasurement.__new__(FirstMeasurement)
-    ordered = first_measurement._put_heaviest_tests_first(BuildProposal("Make", ""), runs, Path())
-    assert sorted(run.command for run in ordered) == sorted(run.command for run in runs)
-    assert [run.command for run in ordered[:2]] == ["./x", first]
-    assert ordered[-1] is WITH_FILE
 
 
 @pytest.mark.parametrize(("faults", "is_enough"), [(150, False), (900, True)])
@@ -803,7 +367,7 @@ def test_a_test_that_ignores_two_files_gets_no_other(monkeypatch: pytest.MonkeyP
     bare = replace(BARE, is_test=is_test)
     runs = [bare, WITH_FILE, WITH_OTHER_FILE, RunProposal("./x t/c", input_file="t/c")]
     outcomes = {run.command: TriedCommand(run, (119,), cpu_seconds=0.001, own_bytes="same") for run in runs}
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
     tried = try_file_runs(outcomes, monkeypatch, *runs)
     assert ("./x t/c" in tried) is not is_test
     assert "./x t/b" in tried
@@ -884,55 +448,26 @@ def test_a_program_that_reads_its_standard_input_gets_each_file_there(monkeypatc
     assert tried == ["./x t/a", FROM_INPUT, OTHER_FROM_INPUT]
 
 
-@pytest.mark.parametrize(
-    ("content", "outputs", "problem"),
-    [
-        ("let error = 1", ("error in line 1", "", ""), ""),
-        ("let x = 1", ("error in line 1", "", ""), "it prints an error"),
-        ("let x = 1", ("1", "", ""), ""),
-        (
-            "let x = 1",
-            ("took 1.1 s", "took 1.2 s", "took 1.3 s"),
-            "the output differs in each execution, even without the file",
-        ),
-        ("let x = 1", ("0", "0"), "the output is the same as without the file"),
-    ],
-    ids=["the file contains the word error", "an error", "another output", "an output that always differs", "the same"],
-)
-def test_a_program_reads_its_standard_input_if_only_the_file_changes_its_output(
-    content: str, outputs: tuple[str, ...], problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "a").write_text(content)
-    next_outputs = iter(outputs)
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
-    monkeypatch.setattr(
-        FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(next_outputs), "", 0.1, 1.0)
-    )
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    run = redirect_file_to_input(RunProposal("./x a", input_file="a"))
-    assert first._describe_unread_input(BuildProposal("Make", ""), run, tmp_path) == problem
-
-
 def test_a_program_that_prints_the_same_with_a_file_as_its_input_gets_the_next_one_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
         FirstMeasurement,
-        "_try_run",
+        "try_run",
         lambda _, __, run, ___: TriedCommand(run, (900,) * 3 if "< f" in run.command else (72,) * 3),
     )
     monkeypatch.setattr(
-        FirstMeasurement,
-        "_describe_unread_input",
+        input_trials,
+        "describe_unread_input",
         lambda _, __, run, ___: "" if "< f" in run.command else "the output is the same as without the file",
     )
-    monkeypatch.setattr(FirstMeasurement, "_try_larger_sizes", lambda _, __, tried, ___: tried)
+    monkeypatch.setattr(argument_trials, "try_larger_sizes", lambda _, __, tried, ___: tried)
     first = FirstMeasurement.__new__(FirstMeasurement)
     runs = [
         RunProposal("./count", may_do_nothing=True),
         *(RunProposal(f"./count {file}", input_file=file) for file in "abcdef"),
     ]
-    tried = list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+    tried = list(command_trials.try_runs(first, BuildProposal("Make", "make"), runs, Path(), lambda _: None))
     assert tried[-1].run.command == "sh -c 'exec ./count < f'"
     assert tried[-1].faults == (900,) * 3
 
@@ -955,41 +490,22 @@ def test_a_program_whose_usage_names_a_port_is_started_with_one_before_any_file(
         found.append(run.command)
         return replace(run, obstacle="it listens")
 
-    monkeypatch.setattr(FirstMeasurement, "_find_server", find_server)
+    monkeypatch.setattr(server_trials, "find_server", find_server)
     tried = try_file_runs({}, monkeypatch, BARE, WITH_FILE, help_text=text)
     assert found == started
     assert tried == (started or ["./x", "./x t/a", FROM_INPUT])
 
 
 def test_a_script_whose_usage_names_a_port_is_started_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda _, __, run, ___: replace(run, obstacle="it listens"))
+    monkeypatch.setattr(server_trials, "find_server", lambda _, __, run, ___: replace(run, obstacle="it listens"))
     usage = "usage: serve.py [-h] --port PORT\n"
     tried = try_file_runs({}, monkeypatch, RunProposal("python3 serve.py"), help_text=usage)
     assert tried == ["python3 serve.py --port 29999"]
     assert try_file_runs({}, monkeypatch, RunProposal("python3 bench.py"), help_text=usage) == ["python3 bench.py"]
 
 
-@pytest.mark.parametrize(
-    ("command", "server"),
-    [("./x --size 18000", "./x --size 18000 --port {port}"), ("./x --port=8000", "./x --port={port}")],
-)
-def test_a_server_is_told_its_port_unless_its_command_names_it(
-    command: str, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def observe(_: object, __: BuildProposal, run: RunProposal, ___: Path) -> tuple[int, Listener]:
-        return 0, Listener(29_999 if "--port 29999" in run.command else 8000)
-
-    monkeypatch.setattr(FirstMeasurement, "_observe_command", observe)
-    monkeypatch.setattr(command_trials, "find_built_programs", lambda *_: [])
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources = listing({})
-    found = first._find_server(BuildProposal("Make", ""), RunProposal(command), Path())
-    assert found is not None
-    assert found.command == server
-
-
 def test_a_client_whose_usage_names_a_port_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
     tried = try_file_runs({}, monkeypatch, BARE, WITH_FILE, help_text="usage: x HOST PORT\n")
     assert tried == ["./x", "./x t/a", FROM_INPUT]
 
@@ -1038,16 +554,16 @@ def test_a_folder_is_tried_where_a_program_does_more_work_without_a_file_than_wi
 def test_a_command_that_already_redirects_its_file_is_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     larger = RunProposal("sh -c 'exec ./x < faultwatch-input.json'", input_file="t/a.json", program="./x")
     outcomes = {larger.command: TriedCommand(larger, (9, 9))}
-    monkeypatch.setattr(FirstMeasurement, "_describe_unread_input", lambda *_: pytest.fail("it was found before"))
-    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: outcomes[run.command])
+    monkeypatch.setattr(input_trials, "describe_unread_input", lambda *_: pytest.fail("it was found before"))
+    monkeypatch.setattr(FirstMeasurement, "try_run", lambda _, __, run, ___: outcomes[run.command])
     first = FirstMeasurement.__new__(FirstMeasurement)
-    (tried,) = first.try_runs(BuildProposal("Make", ""), [larger], Path(), lambda _: None)
+    (tried,) = command_trials.try_runs(first, BuildProposal("Make", ""), [larger], Path(), lambda _: None)
     assert tried.faults == (9, 9)
 
 
 def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     bare = RunProposal("./lulesh", may_do_nothing=True)
-    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(server_trials, "find_server", lambda *_: None)
     outcomes = {
         "./lulesh": TriedCommand(bare, (), "it did not finish within 20 s", timed_out=True),
         "./lulesh -i 10": TriedCommand(bare, (900, 900, 900), cpu_seconds=0.3),
@@ -1055,7 +571,7 @@ def test_a_computation_that_takes_too_long_is_tried_with_fewer_rounds(monkeypatc
     help_text = " -i <iterations> : number of cycles to run\n"
     first = FirstMeasurement.__new__(FirstMeasurement)
     assert try_file_runs(outcomes, monkeypatch, bare, help_text=help_text) == ["./lulesh -i 10"]
-    (tried,) = first.try_runs(BuildProposal("Make", ""), [bare], Path(), lambda _: None)
+    (tried,) = command_trials.try_runs(first, BuildProposal("Make", ""), [bare], Path(), lambda _: None)
     assert tried.run.is_promising
     test = replace(bare, is_test=True)
     assert try_file_runs(outcomes, monkeypatch, test, help_text=help_text) == ["./lulesh"], "tests are numerous"
@@ -1100,7 +616,7 @@ def test_a_suite_of_benchmarks_that_takes_too_long_is_tried_with_less(
         f'{start} -test.skip="^({"|".join(slow_names)})$" -test.benchtime=10x': quick,
     }
     monkeypatch.setattr(
-        FirstMeasurement,
+        argument_trials,
         "_is_quick",
         lambda _, __, run, ___: not any(f"^{name}$" in run.command for name in slow_names),
     )
@@ -1115,82 +631,3 @@ def test_a_command_with_small_sizes_is_tried_with_larger_ones(monkeypatch: pytes
         for command, faults in (("./bfs -g 10", 300), ("./bfs -g 12", 700), ("./bfs -g 14", 9000))
     }
     assert try_file_runs(outcomes, monkeypatch, RunProposal("./bfs -g 10")) == ["./bfs -g 14"]
-
-
-@pytest.mark.parametrize("target", ["missing", "/dev/zero"])
-def test_an_input_that_is_a_link_to_no_file_does_not_stop_the_trials(
-    target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "a").symlink_to(target)
-    next_outputs = iter(["one", "two", "two", "three"])
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
-    monkeypatch.setattr(
-        FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(next_outputs), "", 0.1, 1.0)
-    )
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    run = RunProposal("./x a", input_file="a")
-    assert not first._describe_unread_input(BuildProposal("Make", ""), redirect_file_to_input(run), tmp_path)
-    assert not first._prints_file(BuildProposal("Make", ""), run, tmp_path)
-
-
-@pytest.mark.parametrize("command", ["./x 'a", " "])
-def test_a_command_that_is_not_valid_is_refused_with_the_mistake(command: str, tmp_path: Path) -> None:
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources, first._file = listing({}), tmp_path / "workload.toml"
-    with pytest.raises(FaultwatchError, match=r"\[run\] command"):
-        first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
-
-
-@pytest.mark.parametrize("command", ["./missing", "missing-tool", "./folder", "./file"])
-def test_the_help_of_a_program_that_cannot_be_started_is_empty(command: str, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").touch()
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    first.sources, first._file = listing({}), tmp_path / "workload.toml"
-    process_state = SimpleNamespace(environment={"PATH": "/usr/bin:/bin"})
-    bench = SimpleNamespace(make_process_state=lambda _: process_state, sandbox=None)
-    first._workbench = cast("Any", SimpleNamespace(bench=bench))
-    workload = first._make_workload(BuildProposal("Make", ""), RunProposal(command), 1)
-    assert first._execute_command(workload, tmp_path).output == ""
-
-
-def test_an_awk_gets_a_program_in_its_language_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = "usage: ./awk [-F fs] [-f progfile | 'prog'] [file ...]\n"
-    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(2, usage, "", 0.1, 1.0))
-    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda _, __, run, ___: run.command)
-    monkeypatch.setattr(
-        FirstMeasurement,
-        "_try_run",
-        lambda _, __, run, ___: TriedCommand(run, (300, 300) if "END" in run.command else (), "usage"),
-    )
-    first = FirstMeasurement.__new__(FirstMeasurement)
-    for files, last_word, is_input in (
-        (["LICENSE"], "LICENSE", False),
-        (["LICENSE", "tests/t.awk"], "tests/t.awk", True),
-    ):
-        first.sources = listing(dict.fromkeys(files, "text"), "awk")
-        run = RunProposal("./awk", may_do_nothing=True)
-        (tried,) = first.try_runs(BuildProposal("Make", "make"), [run], Path(), lambda _: None)
-        assert shlex.split(tried.run.command)[::2] == ["./awk", last_word]
-        assert (tried.run.input_file == last_word) is is_input
-
-
-def test_a_build_that_failed_is_repeated_when_init_starts_again_but_not_before(
-    commit: Callable[..., str], tmp_path: Path
-) -> None:
-    head = commit("One", source="1")
-    repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    workbench = cast("Any", SimpleNamespace(builder=Builder(BuildPlaces(tmp_path / "builds"), {})))
-    proposal = BuildProposal("Make", f"sh -c 'echo x >>{tmp_path}/count; test -e {tmp_path}/installed'")
-
-    def start_init() -> FirstMeasurement:
-        revision = cast("Revision", SimpleNamespace(commit=head))
-        return FirstMeasurement(repository, revision, listing({}), tmp_path / "workload.toml", workbench)
-
-    first_start = start_init()
-    for _ in range(2):
-        with pytest.raises(BuildFailure):
-            first_start.build(proposal)
-    (tmp_path / "installed").touch()
-    assert [start_init().build(proposal)[1].cached for _ in range(2)] == [False, True]
-    assert (tmp_path / "count").read_text() == "x\n" * 2

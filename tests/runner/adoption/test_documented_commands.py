@@ -126,15 +126,15 @@ def test_a_helper_script_that_processes_the_sources_of_the_project_is_a_step_of_
 
 
 @pytest.mark.parametrize(
-    ("line", "writer"),
+    ("line", "input_command"),
     [
         ('$ echo -n "pass word" | ./sorter salt -t 2', "echo -n 'pass word'"),
         ("printf 'x%s' 3 | sorter salt -t 2", "printf x%s 3"),
     ],
 )
-def test_a_command_that_reads_a_written_text_is_found(line: str, writer: str) -> None:
+def test_a_command_that_reads_a_written_text_is_found(line: str, input_command: str) -> None:
     (command,) = find(line)
-    assert command == DocumentedCommand(("salt", "-t", "2"), "", writer=writer)
+    assert command == DocumentedCommand(("salt", "-t", "2"), "", input_command=input_command)
 
 
 @pytest.mark.parametrize(

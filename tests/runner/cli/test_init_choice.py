@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from runner.adoption.command_trials import FirstMeasurement
+from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
-from runner.cli import init_choice
+from runner.cli import init_builds, init_choice
 from runner.cli.init import (
     _assess_exactness,
     _describe_kept_ci_file,
@@ -89,8 +89,25 @@ class Host:
         return TriedCommand(RunProposal(f"{tried.run.command} --threads 1"), (7, 7))
 
 
+@pytest.fixture(autouse=True)
+def ask_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the host answer in place of the trials."""
+    for function in (
+        "command_trials.try_runs",
+        "input_trials.find_folder_to_copy",
+        "input_trials.propose_made_input",
+        "stable_count_trials.find_single_thread_command",
+        "stable_count_trials.find_stable_environment",
+        "stable_count_trials.list_variables",
+    ):
+        name = function.partition(".")[2]
+        monkeypatch.setattr(
+            f"runner.adoption.{function}", lambda host, *arguments, name=name: getattr(host, name)(*arguments)
+        )
+
+
 def choose(host: Host, monkeypatch: pytest.MonkeyPatch, *builds: BuildProposal, run: str | None = None) -> str:
-    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
+    monkeypatch.setattr(init_choice, "list_proposals", lambda *_: list(builds))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True), run=run)
     return f"{choice.proposal.command}: {choice.tried_command.run.command}"
 
@@ -267,7 +284,7 @@ def test_a_program_that_works_more_without_an_input_is_compared_with_its_version
     builds = [BuildProposal("Make", "make", runs=(guess, given, RunProposal("./x --version", may_do_nothing=True)))]
     counts = {("make", "./x"): (7000, 7000), ("make", "./x a.md"): (3700, 3700), ("make", "./x --version"): (300, 300)}
     host = Host(counts)
-    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
+    monkeypatch.setattr(init_choice, "list_proposals", lambda *_: list(builds))
     monkeypatch.setattr(init_choice, "_try_commands", lambda *_: host.try_runs(builds[0], [guess, given], Path(), ""))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
     assert (choice.tried_command.run.command, choice.start_faults) == ("./x a.md", 300)
@@ -399,7 +416,7 @@ def test_a_weak_proposal_names_what_the_builds_of_more_parts_lack(monkeypatch: p
     )
     host.counts = {("make tools", ALONE.command): (9, 9)}
     builds = [BuildProposal("CMake", f"make {part}", runs=(ALONE,)) for part in ("all", "tools")]
-    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
+    monkeypatch.setattr(init_choice, "list_proposals", lambda *_: list(builds))
     choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
     assert choice.missing_parts == ("fftw3 is missing: apt install libfftw3-dev, or dnf install fftw-devel",)
     host.log = (
@@ -610,12 +627,12 @@ def test_a_program_that_takes_too_long_is_said_to_need_less_work(monkeypatch: py
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
-    (named,) = init_choice._list_proposals(first, "sh -c 'cd x && go build'", None, ())
+    (named,) = init_builds.list_proposals(first, "sh -c 'cd x && go build'", None, ())
     assert (named.tools, named.min_versions) == (("go",), {"go": "1.13"})
     assert {"GOMODCACHE", "GOCACHE"} <= set(named.environment)
     files = {"pyproject.toml": '[build-system]\nrequires = ["setuptools-scm"]\n', "p/__init__.py": ""}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
-    (named,) = init_choice._list_proposals(first, "venv/bin/pip install .", None, ())
+    (named,) = init_builds.list_proposals(first, "venv/bin/pip install .", None, ())
     assert named.environment["SETUPTOOLS_SCM_PRETEND_VERSION"], "whichever way it builds, it reads a version"
     assert not named.git
     assert "PIP_FIND_LINKS" in named.environment
@@ -722,7 +739,7 @@ def test_a_refusal_after_a_build_without_the_submodules_names_them(monkeypatch: 
     usage = "`./tool` ended with exit code 1: Usage: tool COMMAND"
     monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), usage) for run in runs])
     builds = [BuildProposal("CMake", f"make {part}", runs=(RunProposal("./tool"),)) for part in ("all", "tools")]
-    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: builds)
+    monkeypatch.setattr(init_choice, "list_proposals", lambda *_: builds)
     with pytest.raises(FaultwatchError) as failure:
         init_choice.choose_build_and_run(
             cast("FirstMeasurement", host), Questions(silent=True), missing_submodules=("deps/gtest",)
@@ -782,7 +799,7 @@ def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() ->
 
 
 def test_a_build_command_of_the_users_that_makes_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: [BuildProposal("your command", "make lib")])
+    monkeypatch.setattr(init_choice, "list_proposals", lambda *_: [BuildProposal("your command", "make lib")])
     with pytest.raises(FaultwatchError, match="the build produces no executable program") as refusal:
         init_choice.choose_build_and_run(
             cast("FirstMeasurement", Host({})), Questions(silent=True), build="make lib", run=None

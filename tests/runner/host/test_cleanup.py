@@ -9,7 +9,7 @@ import pytest
 
 from runner.host.cleanup import remove_leftovers
 from runner.settings import Settings
-from runner.subject.build_places import BuildPlaces
+from runner.subject.build_folders import BuildFolders
 from runner.system.processes import get_process_name, read_own_name
 
 DEAD = get_process_name(2**22 + 1)
@@ -51,11 +51,11 @@ def test_folders_of_other_users_stay(temporary: Path, tmp_path: Path) -> None:
 
 def test_unfinished_builds_of_dead_processes_go(temporary: Path, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "home", None, "box")
-    ours = BuildPlaces(settings.builds).acquire_place("ours")
+    ours = BuildFolders(settings.builds).lock_build_folder("ours")
     (ours / "tree").mkdir(parents=True)
     code = (
-        "import os, sys; from pathlib import Path; from runner.subject.build_places import BuildPlaces\n"
-        "place = BuildPlaces(Path(sys.argv[1])).acquire_place('theirs'); (place / 'tree').mkdir(parents=True)\n"
+        "import os, sys; from pathlib import Path; from runner.subject.build_folders import BuildFolders\n"
+        "place = BuildFolders(Path(sys.argv[1])).lock_build_folder('theirs'); (place / 'tree').mkdir(parents=True)\n"
         "os.kill(os.getpid(), 9)"
     )
     root = Path(__file__).parents[3]

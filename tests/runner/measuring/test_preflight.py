@@ -13,7 +13,7 @@ from runner.environment import capture as capturing
 from runner.errors import FaultwatchError
 from runner.measuring import preflight
 from runner.settings import load_settings
-from runner.subject.build_places import release_all_places
+from runner.subject.build_folders import unlock_build_folders
 from runner.subject.repository import Repository, open_repository
 from runner.workload import list_cases, load_workload
 from runner.workload.workload_folder import provide_own_folder
@@ -48,7 +48,7 @@ def short_folder() -> Iterator[Path]:
     """A folder whose path is shorter than that of pytest's."""
     with TemporaryDirectory(prefix="") as name:
         yield Path(name)
-        release_all_places()
+        unlock_build_folders()
 
 
 @pytest.mark.perf

@@ -11,12 +11,12 @@ from threading import Thread
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.command_trials import describe_build_failure
+from runner.adoption.build_failure_text import describe_build_failure
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_places import BuildPlaces, release_all_places
+from runner.subject.build_folders import BuildFolders, unlock_build_folders
 from runner.subject.build_record import RECORD_FILE, read_record
 from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
@@ -38,7 +38,7 @@ def workload(command: str | list[str], **build: object) -> Workload:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildPlaces(tmp_path / "builds"), {"cpu.model": "one"})
+    return Builder(BuildFolders(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_another_processor_makes_another_build(builder: Builder, commit: Run, tm
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("true"))
-    newer = Builder(builder.places, {"cpu.model": "two"})
+    newer = Builder(builder.folders, {"cpu.model": "two"})
     assert newer.build(repository, head, workload("true"))[0] != tree
 
 
@@ -361,7 +361,7 @@ def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(BuildFailure, match=r"this host lacks a program that the build needs \(no-such-compiler\)"):
         builder.build(repository, head, workload("true", needs=["sh", "no-such-compiler"]))
-    assert not builder.places.folder.exists()
+    assert not builder.folders.folder.exists()
     builder.build(repository, head, workload("true", needs=["sh"]))
 
 
@@ -372,7 +372,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(FaultwatchError, match="'no-such-make' was not found in the folders of PATH, /usr"):
         builder.build(repository, head, workload("no-such-make all"))
-    assert not list(builder.places.folder.glob("*/*/build.json"))
+    assert not list(builder.folders.folder.glob("*/*/build.json"))
 
 
 def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
@@ -491,11 +491,11 @@ def test_a_script_of_a_virtual_environment_runs_from_its_build(builder: Builder,
 
 
 def test_a_build_makes_room_by_removing_what_nobody_used_for_long(commit: Run, tmp_path: Path) -> None:
-    builder = Builder(BuildPlaces(tmp_path / "builds", max_days=7), {})
+    builder = Builder(BuildFolders(tmp_path / "builds", max_days=7), {})
     commits = [commit(title, source=title) for title in ("old", "recent", "new")]
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     places = [builder.build(repository, head, workload("true"))[0].parent for head in commits[:2]]
-    release_all_places()
+    unlock_build_folders()
     for place, days in zip(places, (8, 6), strict=True):
         used = time.time() - days * 86_400
         os.utime(place.with_name(f"{place.name}.lock"), (used, used))
@@ -527,15 +527,15 @@ def test_a_power_cut_right_after_a_build_costs_at_most_that_build(journal: bool,
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     try:
         with disk(tmp_path / "disk", tmp_path / "storage", "32m") as storage:
-            builder = Builder(BuildPlaces(storage.folder / "builds"), {})
+            builder = Builder(BuildFolders(storage.folder / "builds"), {})
             place = builder.build(repository, head, workload("cp source program"))[0].parent
-            release_all_places()
+            unlock_build_folders()
             storage.cut(journal=journal)
             storage.restart()
             assert read_record(place) is not None, "it was written when the build had ended"
             tree, _ = builder.build(repository, head, workload("cp source program"))
             assert (tree / "program").read_text() == "1"
-            release_all_places()
+            unlock_build_folders()
     except subprocess.CalledProcessError as error:
         pytest.skip(f"no file system can be mounted: {error}")
 

@@ -16,7 +16,7 @@ from runner.execution.sandbox import Sandbox
 from runner.subject import build_ahead
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_ahead import BuildAhead
-from runner.subject.build_places import BuildPlaces
+from runner.subject.build_folders import BuildFolders
 from runner.subject.build_worker import decode_order, encode_order
 from runner.subject.repository import Repository, open_repository
 from runner.system.descendants import list_descendants
@@ -40,7 +40,7 @@ def wait() -> Wait:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildPlaces(tmp_path / "builds"), {"cpu.model": "one"})
+    return Builder(BuildFolders(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 @pytest.fixture
@@ -198,11 +198,11 @@ with build_ahead.BuildAhead(*order, {commits!r}, 2) as builds:
 def test_an_order_is_read_as_it_was_written(
     repository: Repository, workload: Callable[[str], Workload], tmp_path: Path
 ) -> None:
-    places = BuildPlaces(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
-    builder = Builder(places, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), retry_failed=True)
+    folders = BuildFolders(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
+    builder = Builder(folders, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), retry_failed=True)
     decoded, where, recipe = decode_order(encode_order(builder, repository, workload("true")))
-    assert (decoded.places, decoded.machine_settings, decoded.sandbox, decoded.retry_failed) == (
-        places,
+    assert (decoded.folders, decoded.machine_settings, decoded.sandbox, decoded.retry_failed) == (
+        folders,
         builder.machine_settings,
         builder.sandbox,
         True,
@@ -212,6 +212,6 @@ def test_an_order_is_read_as_it_was_written(
 
 def test_an_order_may_have_paths_that_are_no_text(workload: Callable[[str], Workload], tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
-    builder = Builder(BuildPlaces(odd), {"cpu.model": "one"}, Sandbox(readable_folders=(str(odd),)))
+    builder = Builder(BuildFolders(odd), {"cpu.model": "one"}, Sandbox(readable_folders=(str(odd),)))
     decoded, where, _ = decode_order(encode_order(builder, Repository(odd, "odd"), workload("true")))
-    assert (decoded.places, decoded.sandbox, where.path) == (builder.places, builder.sandbox, odd)
+    assert (decoded.folders, decoded.sandbox, where.path) == (builder.folders, builder.sandbox, odd)

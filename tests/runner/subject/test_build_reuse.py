@@ -10,8 +10,8 @@ import pytest
 from runner.subject import build_ahead, build_reuse
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_ahead import BuildAhead
+from runner.subject.build_folders import BuildFolders
 from runner.subject.build_inputs import Inputs
-from runner.subject.build_places import BuildPlaces
 from runner.subject.checked_commits import is_built_anyway
 from runner.subject.repository import open_repository
 from runner.workload import Workload
@@ -22,7 +22,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildPlaces(tmp_path / "builds"), {"cpu.model": "one"})
+    return Builder(BuildFolders(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
     workload: Callable[[str], Workload], commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    builder = Builder(BuildPlaces(tmp_path / "builds"), {}, report_repeated_build=said.append)
+    builder = Builder(BuildFolders(tmp_path / "builds"), {}, report_repeated_build=said.append)
     commits = [commit("First", README="first")] + [commit(f"Document {n}", README=n * "x") for n in range(1, 4)]
     monkeypatch.setattr(build_reuse, "is_built_anyway", lambda made: made == commits[2])
     # The watch sees each question. What is asked of another process, which answers from the same files, it does not.

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
-from runner.subject.missing_parts import IncompleteCheckout
 from runner.subject.repository import Repository, open_repository
+from runner.subject.submodules_and_lfs import IncompleteCheckout
 
 Run = Callable[..., str]
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {}\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.diagnosis import MAX_USES
+from runner.contract.code_change import MAX_USES
 from runner.subject.repository import Repository
 from runner.subject.source_change import SourceChange, parse_source_change, read_source_change
 from tests.runner.commands import git

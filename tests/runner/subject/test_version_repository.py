@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.subject.build import Builder
-from runner.subject.build_places import BuildPlaces
+from runner.subject.build_folders import BuildFolders
 from runner.subject.checkout_content import write_commit
 from runner.subject.repository import open_repository
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
@@ -93,7 +93,7 @@ def test_a_build_gets_it_only_on_request_and_is_made_again_after_a_new_tag(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    builder = Builder(BuildPlaces(tmp_path / "builds"), {})
+    builder = Builder(BuildFolders(tmp_path / "builds"), {})
     build = {"command": "sh -c 'git describe --tags --always >version'", "git": True}
     recipe = Workload.model_validate({"workload": {"name": "w"}, "build": build, "run": {"command": "./x"}})
     tree, _ = builder.build(repository, head, recipe)

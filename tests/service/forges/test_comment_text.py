@@ -21,8 +21,8 @@ from runner.contract.report import Reading
 from service.forges import comment_text
 from service.forges.comment_links import Links, build_links
 from service.forges.github import check_run
+from service.rules.gate.case_diagnosis import CaseDiagnosis
 from service.rules.gate.gradual_regression import Baseline
-from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
 from service.text.markdown import format_block, format_code
 from tests.service.forges import made_gates
@@ -193,7 +193,7 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
     "crept": (
         made_gates.gate(made_gates.case([108] * 30, [110] * 30, budgets={"minor-faults": "5 %"}), SAME),
         None,
-        GateState.CREPT,
+        GateState.GRADUALLY_OVER,
     ),
     "stored": (made_gates.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, GateState.BETTER),
     "profiled": (made_gates.gate(OVER, SAME), None, GateState.OVER),
@@ -216,7 +216,7 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
 WORDS = {
     GateState.HEAD_FAILED: "failed",
     GateState.OVER: "regressed",
-    GateState.CREPT: "regressed",
+    GateState.GRADUALLY_OVER: "regressed",
     GateState.BASE_FAILED: "undecided",  # else nobody could mend it
     GateState.UNDECIDED: "undecided",
     GateState.UNMEASURED: "undecided",
@@ -229,9 +229,9 @@ WORDS = {
     GateState.HEAD_LACKS: "undecided",
 }
 SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
-INSIGHTS = {
+DIAGNOSES = {
     "profiled": (
-        Insight(
+        CaseDiagnosis(
             OVER.head.case.name,
             "Memory is given back and touched again",
             "about 12 ms more CPU time per execution",
@@ -246,7 +246,9 @@ INSIGHTS = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
-    finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
+    finding = replace(
+        judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), diagnoses=DIAGNOSES.get(name, ())
+    )
     assert finding.state is state
     open_judge = finding.changes_to_accept and not accepted
     assert finding.verdict == ("undecided" if report.may_be_unmeasured or open_judge else WORDS[state])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from service.publishing.page_links import PageRewriter
-from service.publishing.site_addresses import Place
+from service.publishing.site_addresses import SiteFile
 
-HERE = Place("/events/1", "events/1.html")
-PLACES = {"/": Place("/", "index.html"), "/static/page.js": Place("/static/page.js", "static/page.js")}
+HERE = SiteFile("/events/1", "events/1.html")
+FILES = {"/": SiteFile("/", "index.html"), "/static/page.js": SiteFile("/static/page.js", "static/page.js")}
 
 
 def rewrite(page: str) -> str:
-    return PageRewriter(HERE, PLACES.get, str.upper).rewrite(page)
+    return PageRewriter(HERE, FILES.get, str.upper).rewrite_page(page)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.contract.diagnosis import ChangedDefinition, ChangedFile, DiagnosisRequest, Difference, Use
+from runner.contract.code_change import ChangedDefinition, ChangedFile, Use
+from runner.contract.diagnosis import DiagnosisRequest, Difference
 from runner.contract.explanation_text import describe_altered_definition
 from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from runner.contract.report import Reading

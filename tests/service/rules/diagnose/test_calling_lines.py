@@ -6,7 +6,8 @@ from typing import Literal
 
 import pytest
 
-from runner.contract.diagnosis import MAX_CHANGED_FILES, ChangedPlace, DiagnosisRequest, Difference, LineRange
+from runner.contract.code_change import MAX_CHANGED_FILES, LineRange
+from runner.contract.diagnosis import ChangedPlace, DiagnosisRequest, Difference
 from runner.contract.explanation_text import describe_changed_place, describe_opposite_place
 from runner.contract.profile import COMPILED_MODULE, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
@@ -162,6 +163,13 @@ def test_a_single_changed_line_has_no_opposite(faults: int) -> None:
     assert difference.opposite_place is None
 
 
+def test_a_line_that_lost_what_it_calls_and_gained_less_itself_is_named_once() -> None:
+    difference = explain({(MAIN, READ, GROW): 507}, {(MAIN, READ): 251}, file=(40, 40))
+    assert difference.changed_place is not None
+    assert difference.changed_place.place == "read_all at src/file.c:40"
+    assert difference.opposite_place is None
+
+
 def test_a_changed_line_that_only_took_faults_over_within_its_function_is_no_cause() -> None:
     first, second = (GROW.model_copy(update={"line": line}) for line in (30, 31))
     before = {(MAIN, first): 400, (MAIN, second): 100, (MAIN, READ): 100}
@@ -257,6 +265,20 @@ def test_a_changed_line_that_calls_what_gives_memory_back_is_named(
             "memory."
         )
     assert find_place(main=(1, 2)) is None, "no line that was changed is on the stacks"
+    request = DiagnosisRequest(
+        profile=returned(0),
+        before=returned(5000),
+        changed_lines={"src/arena.c": ((30, 30),)},
+        removed_lines={"src/arena.c": ((18, 22),)},
+    )
+    opposite = diagnose_profile(request).difference
+    assert opposite is not None
+    assert (opposite.changed_place is not None) is is_named
+    if opposite.changed_place:
+        assert describe_changed_place(opposite.changed_place, opposite.changed_place.place, -5000) == (
+            "The change removed or rewrote purge at src/arena.c:20 (before), which called the code that gave back or "
+            "write-protected this memory."
+        )
 
 
 def test_a_recursive_line_counts_each_fault_once() -> None:

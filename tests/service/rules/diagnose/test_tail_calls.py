@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.contract.diagnosis import CallSite, ChangedCall, Diagnosis, DiagnosisRequest
+from runner.contract.code_change import CallSite, ChangedCall
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Call, Census, Frame, Memory, Profile, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.tail_calls import insert_tail_callers

@@ -219,11 +219,11 @@ def test_the_filters_complete_what_is_stored(client: FlaskClient) -> None:
 
 
 def test_a_date_before_the_first_commit_is_answered_with_its_date(client: FlaskClient) -> None:
-    first = f"The first commit is of {history.START:%Y-%m-%d}."
+    first = f"The first commit is from {history.START:%Y-%m-%d}."
     assert f"There is no 2020-01-01. {first}" in read(client, f"/compare?base=2020-01-01&head={AFTER}")
     assert first not in read(client, f"/compare?base=deadbeef&head={AFTER}")
     in_subject = read(client, f"/compare?base=2020-01-01&head={AFTER}&subject={history.SUBJECT}")
-    assert f"The first commit of {history.SUBJECT} is of {history.START:%Y-%m-%d}." in in_subject
+    assert f"The first commit of {history.SUBJECT} is from {history.START:%Y-%m-%d}." in in_subject
 
 
 def test_what_another_tool_measured_cannot_be_reproduced_and_the_worst_case_comes_first(tmp_path: Path) -> None:

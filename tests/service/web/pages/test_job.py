@@ -8,8 +8,8 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from runner.contract.number_text import format_duration
 from service.jobs.extension import find_scheduler
-from service.text.numbers import format_duration
 from tests.service import reports
 from tests.service.jobs_api import Jobs
 from tests.service.web.application import application

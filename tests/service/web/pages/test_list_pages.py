@@ -58,7 +58,7 @@ def test_runs_are_listed_newest_first_and_by_what_is_asked(client: FlaskClient) 
     assert "1 run " in read(client, "/runs?outcome=failed")
     assert "2 runs " in read(client, f"/runs?revision={history.commit(history.ANCHOR)}")
     before_the_first = read(client, "/runs?revision=2020-01-01")
-    assert f"There is no commit 2020-01-01. The first commit is of {history.START:%Y-%m-%d}." in before_the_first
+    assert f"There is no commit 2020-01-01. The first commit is from {history.START:%Y-%m-%d}." in before_the_first
     assert "No run matches." in read(client, "/runs?host=nobody")
     assert "15 runs" in read(client, "/runs?outcome=nonsense&offset=-3")
     assert "There are no more entries. Show the first ones" in read(client, "/runs?offset=1000")

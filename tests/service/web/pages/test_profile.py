@@ -7,6 +7,7 @@ import uuid
 import pytest
 from flask.testing import FlaskClient
 
+from runner.contract.code_change import ChangedCode, ChangeFromCommit
 from runner.contract.profile import AllocatingLine, Memory, PythonLine, StackKind, Touch
 from runner.contract.report import Reading
 from service.web.rendering.profile_view import build_stack_link
@@ -63,6 +64,25 @@ def test_a_difference_that_can_be_chance_is_said_to_be_so_before_its_causes(clie
         )
     page = read(client, f"/profiles/{uuid.UUID(int=1)}?before={uuid.UUID(int=0)}")
     assert page.index("so this difference can be chance") < page.index("less memory for the first time")
+
+
+def test_what_the_change_did_stands_above_the_causes_with_the_code_escaped(client: FlaskClient) -> None:
+    before, after = (
+        profiled(new(n), stacks={(0,): n}).model_copy(update={"profile_id": uuid.uuid4()}) for n in (9, 90)
+    )
+    code = ChangedCode(file="src/table.c", line=12, line_before=12, text_before="n = 2;", text_after="n = a<b>;")
+    change = ChangeFromCommit(
+        base=before.revision.commit, changed_lines={"src/table.c": ((12, 12),)}, changed_code=(code,)
+    )
+    after = after.model_copy(update={"change": change})
+    for each in (before, after):
+        address = f"/api/v1/profiles/{each.profile_id}"
+        assert client.put(address, json=each.model_dump(mode="json")).status_code == 201
+    page = read(client, f"/profiles/{after.profile_id}?before={before.profile_id}")
+    sentence = (
+        "Of the changed lines, grow at src/table.c:12 gained the most faults: +81. There, `n = 2;` became `n = a<b>;`."
+    )
+    assert page.index(sentence) < page.index("more memory for the first time")
 
 
 def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:

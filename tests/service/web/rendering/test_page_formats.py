@@ -8,9 +8,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from runner.contract import Host
-from runner.contract.number_text import replace_no_break_spaces
+from runner.contract.number_text import format_percent, replace_no_break_spaces
 from service.store import hosts
-from service.text.numbers import format_percent
 from service.web.rendering.page_formats import Table, build_current_address, format_csv
 from tests.service import reports
 from tests.service.apiclient import Api

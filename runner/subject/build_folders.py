@@ -1,9 +1,9 @@
-"""Keeps the place of each build: finds it, locks it while a session uses it, and evicts old builds beyond a limit.
+"""Keeps the folder of each build: finds it, locks it while a session uses it, and evicts old builds beyond a limit.
 
-Each build has a *place*, a folder. The paths of all places have the same length, even on different hosts, because
-programs contain the path of the folder in which they were built. A process that uses a place holds a lock. If another
-process holds the lock, the revision is built once more in the next place, so that two sessions never run in the same
-tree. Locked places are never removed.
+The paths of all build folders have the same length, even on different hosts, because programs contain the path of the
+folder in which they were built. A process that uses a build folder holds a lock. If another process holds the lock, the
+revision is built once more in another folder, so that two sessions never run in the same tree. Locked folders are never
+removed.
 """
 
 import fcntl
@@ -23,10 +23,10 @@ from runner.subject.session_tree_restorer import TREE_FOLDER
 from runner.system.path_length import compute_path_length, pad_path
 from runner.system.tree_walk import remove_tree
 
-_MAX_PLACES_PER_BUILD = 10
-"""The largest number of places for one build, used by sessions of several processes at the same time."""
-_MAX_HELD_PLACES = 8
-"""The largest number of places that a process keeps locked. A session uses one or two trees, but a history uses
+_MAX_FOLDERS_PER_BUILD = 10
+"""The largest number of folders for one build, used by sessions of several processes at the same time."""
+_MAX_HELD_LOCKS = 8
+"""The largest number of folders that a process keeps locked. A session uses one or two trees, but a history uses
 thousands one after the other."""
 _DAY_SECONDS = 86_400.0
 _ASIDE_SUFFIX = ".aside"
@@ -34,8 +34,8 @@ _held_locks: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock file, the least recently used first."""
 
 
-class BuildPlaces(Struct, frozen=True):
-    """The places of the builds of one store.
+class BuildFolders(Struct, frozen=True):
+    """The folders of the builds of one store.
 
     Attributes
     ----------
@@ -55,36 +55,36 @@ class BuildPlaces(Struct, frozen=True):
     max_bytes: int | None = None
     max_days: float | None = None
 
-    def acquire_place(self, key: str) -> Path:
-        """Return the place of a build, which may not exist yet, and lock it for this process.
+    def lock_build_folder(self, key: str) -> Path:
+        """Return the folder of a build, which may not exist yet, and lock it for this process.
 
         Raises
         ------
         FaultwatchError
-            If other processes use all places of the build, or the folder cannot be written.
+            If other processes use all folders of the build, or the folder cannot be written.
         """
-        top = self.folder / self.store
+        store_folder = self.folder / self.store
         try:
-            top.mkdir(parents=True, exist_ok=True)
-            for number in range(_MAX_PLACES_PER_BUILD):
-                build_folder = self._get_place(key, number)
+            store_folder.mkdir(parents=True, exist_ok=True)
+            for number in range(_MAX_FOLDERS_PER_BUILD):
+                build_folder = self._get_build_folder(key, number)
                 if _hold_lock(_get_lock_file(build_folder)):
                     return build_folder
         except OSError as error:
             raise FaultwatchError(
-                f"builds cannot be stored in {top}: {error.strerror}",
+                f"builds cannot be stored in {store_folder}: {error.strerror}",
                 "set FAULTWATCH_HOME to a folder that you can write to",
             ) from None
         raise FaultwatchError(
-            f"{_MAX_PLACES_PER_BUILD} other processes are using the build {key}", "wait until one of them ends"
+            f"{_MAX_FOLDERS_PER_BUILD} other processes are using the build {key}", "wait until one of them ends"
         )
 
-    def get_first_place(self, key: str) -> Path:
-        """Return the first place of a build: the only one, unless several processes use the build."""
-        return self._get_place(key, 0)
+    def get_first_build_folder(self, key: str) -> Path:
+        """Return the first folder of a build: the only one, unless several processes use the build."""
+        return self._get_build_folder(key, 0)
 
-    def _get_place(self, key: str, number: int) -> Path:
-        """Return the folder of a build's place; the paths of all places have the same length."""
+    def _get_build_folder(self, key: str, number: int) -> Path:
+        """Return a folder of a build by its number; the paths of all build folders have the same length."""
         return pad_path(self.folder / self.store, f"{key}-{number}", compute_path_length(self.folder), TREE_FOLDER)
 
     def evict(self) -> None:
@@ -98,11 +98,11 @@ class BuildPlaces(Struct, frozen=True):
             total_bytes += size
             is_too_old = self.max_days is not None and now - last_use > self.max_days * _DAY_SECONDS
             is_beyond_size = self.max_bytes is not None and total_bytes > self.max_bytes
-            if (is_too_old or is_beyond_size) and self._remove_place(build_folder):
+            if (is_too_old or is_beyond_size) and self._remove_build(build_folder):
                 total_bytes -= size
 
     def remove_unfinished_builds(self) -> None:
-        """Remove the leftovers of interrupted builds: unused places without a record, and builds moved aside."""
+        """Remove the leftovers of interrupted builds: unused folders without a record, and builds moved aside."""
         for aside_folder in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
             with _lock_briefly(_get_lock_file(aside_folder.with_suffix(""))) as is_free:
                 if is_free:
@@ -110,16 +110,16 @@ class BuildPlaces(Struct, frozen=True):
         for lock in (self.folder / self.store).glob("*.lock"):
             build_folder = lock.with_suffix("")
             if build_folder.exists() and not (build_folder / RECORD_FILE).exists():
-                self._remove_place(build_folder)
+                self._remove_build(build_folder)
 
     def _list_builds(self) -> Iterator[tuple[Path, float, int]]:
-        """Yield the place of each build, the time of its last use, and its size in bytes."""
+        """Yield the folder of each build, the time of its last use, and its size in bytes."""
         for lock in (self.folder / self.store).glob("*.lock"):
             build_folder = lock.with_suffix("")
             with suppress(OSError):
                 yield build_folder, lock.stat().st_mtime, _get_size(build_folder)
 
-    def _remove_place(self, build_folder: Path) -> bool:
+    def _remove_build(self, build_folder: Path) -> bool:
         """Remove a build and its record, unless a process uses it; return whether it was removed."""
         with _lock_briefly(_get_lock_file(build_folder)) as is_free:
             if is_free:
@@ -131,14 +131,14 @@ class BuildPlaces(Struct, frozen=True):
             return is_free
 
 
-def release_all_places() -> None:
+def unlock_build_folders() -> None:
     """Release the locks that this process holds on build folders, so that other processes can use these folders."""
     while _held_locks:
         os.close(_held_locks.popitem()[1])
 
 
 def make_empty_folder(build_folder: Path) -> None:
-    """Create the empty folder of a place, after removing what is there.
+    """Create an empty build folder, after removing what is there.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def make_empty_folder(build_folder: Path) -> None:
 
 
 def move_build_aside(build_folder: Path) -> Path:
-    """Move a build out of its place temporarily; return its new path."""
+    """Move a build out of its folder temporarily; return its new path."""
     aside_folder = build_folder.with_name(f"{build_folder.name}{_ASIDE_SUFFIX}")
     remove_tree(aside_folder)
     return build_folder.rename(aside_folder)
@@ -177,14 +177,14 @@ def _get_size(build_folder: Path) -> int:
 def _hold_lock(lock: Path) -> bool:
     """Lock a build for this process and mark it as used; return False if another process has locked it.
 
-    Beyond :data:`_MAX_HELD_PLACES`, the least recently used locks of this process are released.
+    Beyond :data:`_MAX_HELD_LOCKS`, the least recently used locks of this process are released.
     """
     if lock not in _held_locks:
         descriptor = _try_lock(lock)
         if descriptor is None:
             return False
         _held_locks[lock] = descriptor
-        while len(_held_locks) > _MAX_HELD_PLACES:
+        while len(_held_locks) > _MAX_HELD_LOCKS:
             os.close(_held_locks.popitem(last=False)[1])
     _held_locks.move_to_end(lock)
     os.utime(_held_locks[lock])

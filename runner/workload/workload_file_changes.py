@@ -20,7 +20,7 @@ _COMMAND_KEYS = {"command", "ready_command", "stop_command", "fill"}
 """Keys of these tables that contain a command."""
 
 
-def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
+def list_workload_file_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
     """Return the keys of the workload file that head changes: those that differ from base and from the judging file.
 
     Changes of the target branch since base therefore do not count as changes of head.
@@ -28,7 +28,7 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
     documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
     base_keys, judge_keys, head_keys = documents
     keys = dict.fromkeys(key for document in documents for key in document)
-    judge_changes = [
+    changes = [
         JudgeChange(
             key=key[:_MAX_CHARACTERS], before=_list_items(judge_keys.get(key)), after=_list_items(head_keys.get(key))
         )
@@ -44,13 +44,11 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
         _format_point(point) for key, point in head_points.items() if key not in base_points and key not in judge_points
     ]
     if removed_points or added_points:
-        judge_changes.append(
-            JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points))
-        )
+        changes.append(JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points)))
     other_digests = {workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder}
     if files.head.uses_own_folder and files.head.own_digest not in other_digests:
-        judge_changes.append(JudgeChange(key="folder", before=(), after=()))
-    judgement_first = sorted(judge_changes, key=lambda change: change.key.startswith(_RECIPE_TABLES))
+        changes.append(JudgeChange(key="folder", before=(), after=()))
+    judgement_first = sorted(changes, key=lambda change: change.key.startswith(_RECIPE_TABLES))
     return tuple(judgement_first[:_MAX_CHANGES])
 
 

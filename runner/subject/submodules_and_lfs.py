@@ -120,15 +120,15 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
         checkout = Checkout(Path(scratch, "tree"), Path(scratch, "index"))
         checkout.tree.mkdir()
 
-        def write(paths: list[str]) -> None:
+        def write_files(paths: list[str]) -> None:
             for batch in _split_paths_into_batches(paths):
                 repository.git("checkout-index", "--force", "--", *batch, checkout=checkout)
 
         repository.git("read-tree", commit, checkout=checkout)
-        write(attributes)
+        write_files(attributes)
         if _may_have_large_files(checkout.tree, entries):
             small_paths = [entry.path for entry in entries if _may_be_pointer(entry)]
-            write(list_lfs_paths(repository, small_paths, checkout))
+            write_files(list_lfs_paths(repository, small_paths, checkout))
             for path, (digest, size) in list_pointers(entries, checkout.tree):
                 find_large_file(repository, path, digest, size)  # Raises if the clone lacks it.
 

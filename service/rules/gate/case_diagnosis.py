@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.function_names import shorten_name
+from runner.contract.number_text import format_difference, format_signed_number
 from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import compare_stacks
@@ -14,7 +15,6 @@ from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
-from service.text.numbers import format_difference, format_signed_number
 
 _MAX_STACKS = 3
 """At most this many stacks of a case are shown."""
@@ -25,11 +25,11 @@ _MAX_NAME_LENGTH, _MAX_STACK_LENGTH = 40, 300
 
 
 @dataclass(frozen=True, slots=True)
-class Insight:
+class CaseDiagnosis:
     """The explanation that the profiles of a case give."""
 
     case: str
-    diagnosis: str
+    finding: str
     """The title of the most important finding; empty if no rule applies."""
     price: str
     """The price of the change of the faults in CPU time; empty if it was not measured."""
@@ -41,12 +41,12 @@ class Insight:
     """By how much all other stacks grew together; negative if they shrank."""
 
 
-def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
+def make_case_diagnosis(case: str, before: Profile | None, after: Profile) -> CaseDiagnosis:
     """Explain a case with the profile of head, compared with that of base if there is one."""
-    findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
+    findings = diagnose_profile(DiagnosisRequest.from_profiles(before, after)).findings
     stacks = compare_stacks(before, after) if before else []
     growing = [stack for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0]
-    return Insight(
+    return CaseDiagnosis(
         case,
         findings[0].title if findings else "",
         _describe_price(before, after),
@@ -81,35 +81,35 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     return price.sentence if price else ""
 
 
-def format_place(insight: Insight) -> str:
+def describe_place_of_growth(diagnosis: CaseDiagnosis) -> str:
     """Return a sentence as Markdown that says where most additional faults come from; empty if it is unknown."""
-    if not insight.place:
+    if not diagnosis.place:
         return ""
-    growth, *further_growth = (growth for growth, _stack in insight.growing_stacks)
-    elsewhere = sum(further_growth) + insight.other_growth
-    # Otherwise, the place could have more additional faults than the verdict says that there are in all.
+    growth, *further_growth = (growth for growth, _stack in diagnosis.growing_stacks)
+    elsewhere = sum(further_growth) + diagnosis.other_growth
+    # The place can have more additional faults than the whole case, if other places have fewer than before.
     decrease = f", and {-elsewhere:,} fewer elsewhere" if elsewhere < 0 else ""
-    price = f"; the change costs {insight.price}" if insight.price else ""
-    place = format_code(insight.place, _MAX_STACK_LENGTH)
+    price = f"; the change costs {diagnosis.price}" if diagnosis.price else ""
+    place = format_code(diagnosis.place, _MAX_STACK_LENGTH)
     return f"Where: {format_difference(growth, 'faults')} in {place}{decrease}{price}."
 
 
-def format_insights(insights: Iterable[Insight]) -> str:
-    """Return the insights as Markdown, with all faults that a profile has more or fewer than before."""
+def format_case_diagnoses(diagnoses: Iterable[CaseDiagnosis]) -> str:
+    """Return the diagnoses as Markdown, with all faults that a profile has more or fewer than before."""
     parts = []
-    for insight in insights:
-        case = format_code(insight.case)
-        if insight.diagnosis:
-            parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _MAX_STACK_LENGTH)}.\n\n")
-        if insight.price:
-            parts.append(f"What the change in faults of {case} costs: {insight.price}.\n\n")
-        if insight.growing_stacks:
+    for diagnosis in diagnoses:
+        case = format_code(diagnosis.case)
+        if diagnosis.finding:
+            parts.append(f"What the profile of {case} shows: {format_code(diagnosis.finding, _MAX_STACK_LENGTH)}.\n\n")
+        if diagnosis.price:
+            parts.append(f"What the change in faults of {case} costs: {diagnosis.price}.\n\n")
+        if diagnosis.growing_stacks:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
             parts += [
                 f"| +{faults:,} | {format_code(stack, _MAX_STACK_LENGTH)} |\n"
-                for faults, stack in insight.growing_stacks
+                for faults, stack in diagnosis.growing_stacks
             ]
-            if insight.other_growth:
-                parts.append(f"| {format_signed_number(insight.other_growth)} | all other stacks |\n")
+            if diagnosis.other_growth:
+                parts.append(f"| {format_signed_number(diagnosis.other_growth)} | all other stacks |\n")
             parts.append("\n")
     return "".join(parts)

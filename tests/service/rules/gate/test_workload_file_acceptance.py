@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runner.contract.gate import JudgeChange
-from service.rules.gate.judge_change_acceptance import needs_acceptance
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
+from service.rules.gate.workload_file_acceptance import needs_acceptance
 from tests.service.forges import made_gates
 
 SAME = made_gates.case([100] * 30, [100] * 30)

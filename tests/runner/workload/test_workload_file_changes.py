@@ -5,14 +5,14 @@ import pytest
 from runner.contract.gate import JudgeChange
 from runner.workload import load_workload
 from runner.workload.gate_cases import WorkloadFiles
-from runner.workload.judge_changes import list_judge_changes
+from runner.workload.workload_file_changes import list_workload_file_changes
 from tests.runner.workload.workload_texts import GENERAL, MATRIX, RUN, SERVER, files
 
 
 def test_a_branch_that_is_behind_changes_nothing(tmp_path: Path) -> None:
     old, new = GENERAL + RUN + MATRIX, GENERAL + "samples = 5\n" + RUN + MATRIX.replace("9", "5")
-    assert list_judge_changes(files(tmp_path, new, old, old)) == ()
-    assert list_judge_changes(files(tmp_path, new, old, new)) == ()
+    assert list_workload_file_changes(files(tmp_path, new, old, old)) == ()
+    assert list_workload_file_changes(files(tmp_path, new, old, new)) == ()
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_key_that_judges_is_named_with_what_it_was(
     tmp_path: Path, before: str, after: str, change: JudgeChange | None
 ) -> None:
     base, head = (GENERAL + keys + RUN + MATRIX for keys in (before, after))
-    assert list_judge_changes(files(tmp_path, base, base, head)) == ((change,) if change else ())
+    assert list_workload_file_changes(files(tmp_path, base, base, head)) == ((change,) if change else ())
 
 
 def test_every_table_is_compared(tmp_path: Path) -> None:
@@ -45,7 +45,8 @@ def test_every_table_is_compared(tmp_path: Path) -> None:
         '[run.environment]\nA = "1"\n[metrics.budget]\nminor-faults = "2 %"\n[metrics.precision]\nminor-faults = 50\n'
     )
     found = {
-        change.key: (change.before, change.after) for change in list_judge_changes(files(tmp_path, base, base, head))
+        change.key: (change.before, change.after)
+        for change in list_workload_file_changes(files(tmp_path, base, base, head))
     }
     assert found == {
         "metrics.events": (("cycles",), ()),
@@ -65,7 +66,8 @@ def test_the_tables_of_a_server_are_compared(tmp_path: Path) -> None:
     head = GENERAL + SERVER.replace("./load {port}", "./idle {port}").replace("[load]", "[load]\nwindows = 1") + MATRIX
     head = head.replace("[server]", '[server]\nready_timeout = 9\nready_command = "test -e up"')
     found = {
-        change.key: (change.before, change.after) for change in list_judge_changes(files(tmp_path, base, base, head))
+        change.key: (change.before, change.after)
+        for change in list_workload_file_changes(files(tmp_path, base, base, head))
     }
     assert found == {
         "server.ready_command": (("",), ("test -e up",)),
@@ -76,7 +78,7 @@ def test_the_tables_of_a_server_are_compared(tmp_path: Path) -> None:
 
 def test_a_program_that_becomes_a_server_is_told(tmp_path: Path) -> None:
     base, head = GENERAL + RUN + MATRIX, GENERAL + SERVER + MATRIX
-    keys = {change.key for change in list_judge_changes(files(tmp_path, base, base, head))}
+    keys = {change.key for change in list_workload_file_changes(files(tmp_path, base, base, head))}
     assert {"run.command", "server.command", "load.command", "load.fill"} <= keys
 
 
@@ -89,5 +91,5 @@ def test_other_files_of_the_folder_count_where_they_are_used(tmp_path: Path) -> 
         (folder / "workload.toml").write_text(text)
         (folder / "prog.c").write_text(source)
         sides.append(load_workload(folder))
-    assert [change.key for change in list_judge_changes(WorkloadFiles(*sides))] == ["folder"]
-    assert list_judge_changes(WorkloadFiles(sides[0], sides[0], sides[1])) == ()
+    assert [change.key for change in list_workload_file_changes(WorkloadFiles(*sides))] == ["folder"]
+    assert list_workload_file_changes(WorkloadFiles(sides[0], sides[0], sides[1])) == ()

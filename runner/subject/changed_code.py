@@ -1,0 +1,89 @@
+"""Pairs the lines that a commit removed with those that it added, so that a reader sees what became of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode
+from runner.subject.code_names import find_enclosing_name
+from runner.subject.code_tokens import split_tokens
+
+_MIN_SIMILARITY = 0.5
+"""Lines that share less than this part of their tokens are not the same line, rewritten."""
+_MAX_PAIRED_LINES = 200
+"""The lines of a larger hunk are not paired: it rewrites a whole function, and each pair of lines is compared."""
+_Range = tuple[int, int]
+"""The index of the first line, and the number of lines."""
+
+
+def list_changed_code(
+    file: str, sides: tuple[Sequence[str], Sequence[str]], ranges: tuple[_Range, _Range], first_line: int
+) -> Iterator[ChangedCode]:
+    """Yield the text of each changed line of a hunk before and after, without empty lines.
+
+    Parameters
+    ----------
+    sides
+        All lines of the file before and after the commit, without comments.
+    ranges
+        The lines of the hunk in the file before and after.
+    first_line
+        The number of the first line of the hunk after the commit; of removed lines, that of the line in their place.
+    """
+    removed, added = (_list_numbered_lines(*side) for side in zip(sides, ranges, strict=True))
+    pairs = _pair_lines([text for _, text in removed], [text for _, text in added])
+    for index, (number, text) in enumerate(added):
+        number_before, text_before = removed[pairs[index]] if index in pairs else (0, "")
+        function = find_enclosing_name(sides[1], number)
+        yield _build_changed_code(file, (number_before, number), function, (text_before, text))
+    for index in sorted(set(range(len(removed))) - set(pairs.values())):
+        number, text = removed[index]
+        function = find_enclosing_name(sides[0], number)
+        yield _build_changed_code(file, (number, first_line), function, (text, ""))
+
+
+def _build_changed_code(file: str, numbers: tuple[int, int], function: str, texts: tuple[str, str]) -> ChangedCode:
+    text_before, text_after = (_cut_text(text) for text in texts)
+    line_before, line = numbers
+    return ChangedCode(
+        file=file,
+        line=line,
+        line_before=line_before,
+        function=function,
+        text_before=text_before,
+        text_after=text_after,
+    )
+
+
+def _cut_text(text: str) -> str:
+    return text if len(text) <= MAX_CODE_TEXT else f"{text[: MAX_CODE_TEXT - 1]}…"
+
+
+def _list_numbered_lines(lines: Sequence[str], lines_range: _Range) -> list[tuple[int, str]]:
+    """Return the numbers and the texts of the lines of a range that are not empty, with single spaces."""
+    first, count = lines_range
+    numbered = enumerate(lines[first : first + count], start=first + 1)
+    return [(number, text) for number, line in numbered if (text := " ".join(line.split()))]
+
+
+def _pair_lines(removed: Sequence[str], added: Sequence[str]) -> dict[int, int]:
+    """Return the index of the removed line that each added line rewrites: the most similar pairs first."""
+    if max(len(removed), len(added)) > _MAX_PAIRED_LINES:
+        return {}
+    tokens_removed, tokens_added = ([Counter(split_tokens(line)) for line in side] for side in (removed, added))
+    ranked_pairs = sorted(
+        (-_measure_similarity(before, after), abs(i - k), i, k)
+        for i, after in enumerate(tokens_added)
+        for k, before in enumerate(tokens_removed)
+    )
+    pairs: dict[int, int] = {}
+    for similarity, _, i, k in ranked_pairs:
+        if -similarity >= _MIN_SIMILARITY and i not in pairs and k not in pairs.values():
+            pairs[i] = k
+    return pairs
+
+
+def _measure_similarity(before: Counter[str], after: Counter[str]) -> float:
+    """Return the share of the tokens that two lines have in common: the Sørensen-Dice coefficient of multisets."""
+    return 2 * (before & after).total() / (before.total() + after.total())

@@ -1,0 +1,134 @@
+"""Finds changed lines that may decide when memory is collected, kept or given back.
+
+Such a line faults no more itself: the lines that touch the memory do. So neither its faults nor what it calls tells
+that it is the cause, only what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence, Set
+
+from runner.contract.code_change import ChangedCode
+from runner.contract.diagnosis import MAX_POLICY_CHANGES, ChangedPlace, DiagnosisRequest, Difference, FaultCause
+from runner.contract.source_files import is_auxiliary_file, is_source_file
+from service.rules.diagnose.executed_functions import FunctionInFile, list_executed_functions
+from service.rules.diagnose.scattered_difference import is_scattered
+
+_POLICY_CAUSES = frozenset(
+    {
+        FaultCause.NEW_MEMORY,
+        FaultCause.UNKNOWN_TOUCH,
+        FaultCause.AFTER_MADVISE,
+        FaultCause.AFTER_MUNMAP,
+        FaultCause.AFTER_BRK,
+    }
+)
+"""The causes of which there are more or fewer faults if memory is kept for longer, or given back more often."""
+_POLICY_NAME = re.compile(
+    r"(?<![a-z])gc|gc(?![a-z])|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|evict|recycl|reus|decay|"
+    r"madvise|unmap|malloc_trim|trim_?threshold|shrink",
+    re.IGNORECASE,
+)
+"""What is in the names of code that collects garbage, and of code that keeps memory or gives it back. Code that only
+frees objects is everywhere."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_NUMBER = re.compile(r"(?<![\w.])(?!0\b(?![xX.]))(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
+"""A number but 0, with which variables begin."""
+_CONSTANT = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()")
+"""A name in capitals that is not called."""
+_CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<]|(?<!-)>|&&|\|\||[=!]=")
+_DEFINED_NAME = re.compile(r"#\s*define\s+(\w+)|(\w+)\s*(?:[-+*/|]?=(?!=)|\+\+|--)|(?:\+\+|--)(?:\w+(?:->|\.))*(\w+)")
+"""A name to which a line gives a value."""
+_TABLE_ENTRY = re.compile(r"\{.*\}|[\w\"']\s*:")
+"""What can be the line of a table: values in braces, or a value after a key."""
+_CHECK = re.compile(r"\w*assert\w*\s*\(", re.IGNORECASE)
+_MIN_FAULTS = 3
+"""A smaller difference is not worth a cause that only the names of code suggest."""
+
+
+def relate_to_policy(difference: Difference, request: DiagnosisRequest) -> Difference:
+    """Return a difference with the changed lines that may decide when memory is given back, if these may explain it.
+
+    They explain nothing if the difference can be chance or is scattered, or if a changed line has most of it itself.
+    """
+    leading_part = difference.parts[0] if difference.parts else None
+    if leading_part is None or leading_part.cause not in _POLICY_CAUSES or difference.conclusion:
+        return difference
+    changed_place, growth = difference.changed_place, difference.faults
+    if is_scattered(difference, {file.file for file in request.changed_files}):
+        return difference
+    if abs(growth) < _MIN_FAULTS or (changed_place is not None and changed_place.explains(growth)):
+        return difference
+    changed_code = [code for code in request.changed_code if not _is_named_line(code, changed_place)]
+    changes = _choose_policy_changes(changed_code, list_executed_functions(request))
+    if not changes:
+        return difference
+    return difference.model_copy(update={"policy_changes": tuple(changes), "is_indirect": False, "other_change": ""})
+
+
+def _is_named_line(code: ChangedCode, changed_place: ChangedPlace | None) -> bool:
+    """Return whether changed code is that of a line which is named anyhow, because it gives memory back."""
+    if changed_place is None or code.file != changed_place.source_file:
+        return False
+    return changed_place.source_line == (code.line_before if changed_place.is_removed else code.line)
+
+
+def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[FunctionInFile]) -> list[ChangedCode]:
+    """Return a changed line of each function that may decide when memory is given back, and a second of the first ones.
+
+    Other numbers come first, then other constants. Of equal ones, macros and lines in functions that were seen to run
+    come first, then those of the file with the most such lines.
+    """
+    changes = [change for change in changed_code if _is_policy_change(change)]
+    n_of_file = Counter(change.file for change in changes)
+    changes.sort(
+        key=lambda change: (
+            not _differs(change, _NUMBER),
+            not _differs(change, _CONSTANT),
+            change.function not in _list_defined_names(change) and (change.file, change.function) not in executed,
+            -n_of_file[change.file],
+        ),
+    )
+    changes_of_function: defaultdict[FunctionInFile, list[ChangedCode]] = defaultdict(list)
+    for change in changes:
+        changes_of_function[change.file, change.function].append(change)
+    first_changes = [own_changes[0] for own_changes in changes_of_function.values()]
+    second_changes = [own_changes[1] for own_changes in changes_of_function.values() if len(own_changes) > 1]
+    chosen = [*first_changes, *second_changes][:MAX_POLICY_CHANGES]
+    return [change for own_changes in changes_of_function.values() for change in own_changes if change in chosen]
+
+
+def _is_policy_change(change: ChangedCode) -> bool:
+    """Return whether a line sets or tests a value, in code whose names are those of giving memory back."""
+    if not is_source_file(change.file) or is_auxiliary_file(change.file):
+        return False
+    texts = _list_texts(change)
+    if any(map(_CHECK.match, texts)):
+        return False
+    names = [change.function, *(name for text in texts for name in _NAME.findall(text))]
+    if not any(map(_POLICY_NAME.search, names)):
+        return False
+    defined_names = _list_defined_names(change)
+    if any(map(_CONDITION.search, texts)) or any(map(_POLICY_NAME.search, defined_names)):
+        return True
+    sets_value = bool(defined_names) or any(map(_TABLE_ENTRY.search, texts))
+    return sets_value and any(_differs(change, pattern) for pattern in (_NUMBER, _CONSTANT))
+
+
+def _list_defined_names(change: ChangedCode) -> list[str]:
+    """Return the names to which a line gives a value, before or after the change."""
+    return [name for text in _list_texts(change) for names in _DEFINED_NAME.findall(text) for name in names if name]
+
+
+def _list_texts(change: ChangedCode) -> list[str]:
+    return [text for text in (change.text_before, change.text_after) if text]
+
+
+def _differs(change: ChangedCode, pattern: re.Pattern[str]) -> bool:
+    """Return whether a rewritten line contains other matches of a pattern than before."""
+    if not change.text_before or not change.text_after:
+        return False
+    before, after = (Counter(pattern.findall(text)) for text in (change.text_before, change.text_after))
+    return before != after
