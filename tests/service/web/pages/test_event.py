@@ -131,6 +131,17 @@ def test_an_event_says_what_its_date_is_and_who_decides_if_no_run_will(tmp_path:
     assert re.search(r"suspected committed .* Ada: No further run will come", text)
 
 
+def test_the_trend_of_a_suspected_drift_has_an_outlined_mark(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 100), reports.report(3, 150))
+        assert '<path class="worse suspected"' in client.get("/").text
+        Api(client).send(*reports.repeated(3, 150, 150, times=6))
+        text = client.get("/").text
+    assert '<path class="worse"' in text
+    assert '<path class="worse suspected"' not in text
+
+
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
     event_id = event(client)
     answer = decide(client, event_id, action="expect", reason="Memory <b>first</b>")
