@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from runner.contract.code_change import ChangedCode
+from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode
 from runner.contract.diagnosis import MAX_POLICY_CHANGES, AlteredDefinition, ChangedPlace, Difference
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import name_metric
@@ -188,6 +188,9 @@ def _format_code(code: ChangedCode, escape_text: EscapeText) -> str:
     before, after = (escape_text(f"`{text}`") for text in (code.text_before, code.text_after))
     if not code.text_before:
         return f"{after} is new"
+    if code.text_before == code.text_after:
+        is_cut = len(code.text_after) == MAX_CODE_TEXT
+        return f"{after} changed {'further on' if is_cut else 'only its place, its indentation or a comment'}"
     return f"{before} became {after}" if code.text_after else f"{before} was removed"
 
 

@@ -17,7 +17,7 @@ from service.rules.events.assemble import AssembledEvents, assemble_events
 from service.rules.events.automatic_decisions import build_certainty_entry, decide_automatically
 from service.rules.events.event_matching import KnownEvent
 from service.rules.events.grouping import LocatedDrift
-from service.rules.events.leading_drift import decide_direction
+from service.rules.events.leading_drift import choose_leading_drift, decide_direction
 from service.rules.events.narrowing import BisectResult
 from service.rules.series import noise_floor
 from service.schemas.history import Drift
@@ -332,7 +332,10 @@ def _summarise_events(
         ] or returned_drifts
         # The members are in the order of the history: the first drift names the cause, the last one the position.
         event.cause, event.position = members[0].cause, members[-1].last
-        event.committed_at = max(drift.committed_at for drift in drifts)
+        # The date belongs to the commit that the event names, because other drifts may have wider ranges of candidates;
+        # if the event came back, to the commit with which it did.
+        leading_drifts = [choose_leading_drift(group) for group in (founding_drifts, returned_drifts) if group]
+        event.committed_at = max(drift.committed_at for drift in leading_drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
         event.document = narrowing.narrow_event(
             headline.summarise_drifts(founding_drifts, returned_drifts), results.get(name)

@@ -36,7 +36,7 @@ def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:
         return "These results were imported, so only an import of later results can confirm the change."
     if not case.expects_runs(now):
         return f"{_describe_silence(case)}, so no further run is expected to confirm the change."
-    return f"The next runs on {case.host} will show whether the change lasts."
+    return f"The next runs on {case.host}, or interleaved pairs of its commits, can show whether the change lasts."
 
 
 def explain_missing_bisect(case: CaseOnHost, now: datetime) -> str:

@@ -97,7 +97,7 @@ class EventOrder(StrEnum):
     """The order in which events are listed."""
 
     IMPORTANCE = "importance"
-    """The most important first: size × price × number of series × certainty."""
+    """The most important first: size × price × number of series × certainty × direction."""
     SIZE = "size"
     """The largest relative change first."""
     PRICE = "price"

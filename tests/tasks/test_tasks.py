@@ -318,7 +318,7 @@ def test_7_what_needs_one_more_run_says_so(own: RunningService, opened: Opener) 
     (row,) = rows(page)
     assert "+5,000" in row["title"]
     assert "suspected" in row["meta"]
-    assert row["next"].endswith("No further run is expected: decide on the change, or dismiss it"), (
+    assert row["next"].endswith("No further run will come: mark it as expected, or as a false alarm"), (
         "its host has not measured for a year"
     )
     page.locator("a.title").click()

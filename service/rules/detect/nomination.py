@@ -70,7 +70,7 @@ class Nomination:
         """Say in one sentence what the runs show."""
         return (
             f"{format_change(self.before, self.after)}: without a real change, a split this large would occur with a "
-            f"probability of {format_number(self.chance)}; interleaved pairs can decide"
+            f"probability of {format_number(self.chance)}"
         )
 
 

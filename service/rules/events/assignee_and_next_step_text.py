@@ -51,7 +51,7 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
     if event.certainty is Certainty.PROVISIONAL:
         if can_be_confirmed:
             return "Wait: further runs will decide"
-        return "No further run is expected: decide on the change, or dismiss it"
+        return "No further run will come: mark it as expected, or as a false alarm"
     if event.only_builds is not None:
         return "Nothing to do: builds or folders cause the difference, not a commit"
     if event.cause is Cause.UNKNOWN:
@@ -65,10 +65,10 @@ def describe_next_step(  # noqa: PLR0911 - one return per step
             return f"Find which of {event.n_candidates:,} commits caused it"
         return "Find which commit caused it"
     if event.direction is EventDirection.IMPROVEMENT:
-        return "Accept the new level"
+        return "Nothing to repair: mark it as expected"
     if event.cause is Cause.CONFIG:
-        return "Revert the configuration, or accept the change"
-    return "Fix the regression, or accept the new level"
+        return "Revert the configuration, or mark it as expected"
+    return "Fix the regression, or mark it as expected"
 
 
 def _join_names(authors: list[str]) -> str:

@@ -1,9 +1,10 @@
-"""Ranks events by importance: size × price × number of series × certainty.
+"""Ranks events by importance: size × price × number of series × certainty × direction.
 
-``importance = log2(1 + size) · log2(1 + price) · log2(1 + series) · certainty``, with the size in percent and the price
-in microseconds. Each factor grows with its own term only, so an event that is not smaller than another in any term
-never ranks below it. The logarithms keep a single term from dominating: a count that grows from 1 to 10 faults is a
-large, but cheap change, and ranks below a count that grows from one million to one and a half.
+``importance = log2(1 + size) · log2(1 + price) · log2(1 + series) · certainty · direction``, with the size in percent
+and the price in microseconds. Each factor grows with its own term only, so an event that is not smaller than another in
+any term never ranks below it. The logarithms keep one term from dominating: a count that grows from 1 to 10 faults is a
+large, but cheap change, and ranks below a count that grows from one million to one and a half. An event that made
+nothing worse leaves nothing to repair, so it ranks below a regression that is a little smaller or still suspected.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from service.rules.events.leading_drift import choose_leading_drift
+from service.rules.events.leading_drift import choose_leading_drift, decide_direction
 from service.rules.fault_price import UNMEASURED_FAULT_SECONDS
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Drift
@@ -30,6 +31,8 @@ _CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
     Certainty.CONFIRMED: 0.9,
     Certainty.PROVEN: 1.0,
 }
+_IMPROVEMENT_WEIGHT = 0.25
+"""The weight of an event that made nothing worse: that of a suspicion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,15 @@ class EventTerms:
         The number of series that moved.
     certainty
         How certain its cause is.
+    has_regressions
+        Whether the event made something worse.
     """
 
     size: float
     price: float
     n_series: int
     certainty: Certainty
+    has_regressions: bool = True
 
 
 def compute_importance(terms: EventTerms) -> float:
@@ -59,7 +65,8 @@ def compute_importance(terms: EventTerms) -> float:
     size = log2(1 + min(terms.size, MAX_SIZE_PERCENT))
     price = log2(1 + terms.price / 1e-6)  # in microseconds
     n_series = max(terms.n_series, 1)  # a shift of a whole suite has no series
-    return size * price * log2(1 + n_series) * _CERTAINTY_WEIGHTS[terms.certainty]
+    direction = 1.0 if terms.has_regressions else _IMPROVEMENT_WEIGHT
+    return size * price * log2(1 + n_series) * _CERTAINTY_WEIGHTS[terms.certainty] * direction
 
 
 def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
@@ -86,6 +93,7 @@ def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
             all_known=leading_drift.candidates_known,
             proven=proven,
         ),
+        has_regressions=decide_direction(drifts).has_regressions,
     )
 
 

@@ -210,7 +210,7 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         seen_step = next((change for change in changes if change.index == end and change.rule != "ramp"), None)
         if baseline_step is not None and before is not None:
             after = baseline_step[1]
-            evidence = f"{format_change(before, after)}: expected, so later runs are judged from this level"
+            evidence = _describe_expected_step(before, after, seen_step)
             # The step may lie as far away as it did before it was declared expected: its candidates stay the same.
             low, high = (seen_step.low, seen_step.high) if seen_step else (end, end)
             yield detect.LevelChange(
@@ -226,6 +226,14 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
     nominated_change = _nominate_change(newest_stretch, [_shift_indices(change, -start) for change in changes])
     if nominated_change is not None:
         yield _shift_indices(nominated_change, start)
+
+
+def _describe_expected_step(before: Number, after: Number, seen_step: detect.LevelChange | None) -> str:
+    """Return the evidence for a step that was declared expected: what certainly shows it, then the decision."""
+    change = format_change(before, after)
+    if seen_step is not None and not seen_step.wants_rerun and seen_step.evidence.startswith(f"{change}: "):
+        return f"{seen_step.evidence}; it is expected, so later runs are judged from this level"
+    return f"{change}: expected, so later runs are judged from this level"
 
 
 def _detect_changes(sequence: Points, start: int, is_exact: bool) -> list[detect.LevelChange]:

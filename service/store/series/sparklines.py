@@ -10,7 +10,7 @@ from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
 from service.rules.series.point_order import Trend
-from service.rules.series.sparkline import Sparkline, draw_sparkline
+from service.rules.series.sparkline import Flag, Sparkline, draw_sparkline
 from service.schemas.history import Direction, Drift
 from service.store import models
 from service.store.engine import bulk
@@ -38,13 +38,13 @@ def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[i
 
 def draw_path(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
     """Return the sparkline of a path with its drifts; None if there are no points."""
-    is_regression_at = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
-    flagged_points = [
-        (index, is_regression_at[point.run_id])
+    drift_at = {drift.run_after: drift for drift in drifts_of_series}
+    flags = [
+        Flag(index, drift.direction is Direction.REGRESSION, not drift.evidence.wants_rerun)
         for index, point in enumerate(trend.path)
-        if point.run_id in is_regression_at
+        if (drift := drift_at.get(point.run_id)) is not None
     ]
-    return draw_sparkline([point.value for point in trend.path], flagged_points)
+    return draw_sparkline([point.value for point in trend.path], flags)
 
 
 def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:

@@ -11,6 +11,7 @@ from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
 from runner.contract import get_metric, number_text
+from runner.contract.diagnosis import Difference
 from runner.contract.explanation_text import describe_change
 from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
@@ -29,7 +30,7 @@ def register(app: Flask) -> None:
         "number": number_text.format_number,
         "quantity": number_text.format_quantity,
         "difference": number_text.format_difference,
-        "change_sentences": lambda difference: describe_change(difference, str),
+        "change_sentences": _describe_change,
         "difference_to": number_text.format_level_difference,
         "span": number_text.format_range,
         "amount": number_text.format_amount,
@@ -68,6 +69,16 @@ def _may_see(endpoint: str) -> bool:
 def _get_reader_name() -> str | None:
     """Return the name of the caller's token; None if the service asks for no tokens."""
     return authorization.find_caller().name or None if authorization.requires_tokens() else None
+
+
+def _describe_change(difference: Difference) -> list[Markup]:
+    """Return what a change has to do with a difference, as sentences that mark code as such."""
+    return [_mark_code(sentence) for sentence in describe_change(difference, str)]
+
+
+def _mark_code(sentence: str) -> Markup:
+    """Return a sentence in which the code between two backticks is an element; a backtick without a second stays."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))  # noqa: S704 - escaped just before
 
 
 def _make_name_breakable(name: str) -> Markup:

@@ -198,3 +198,20 @@ def test_an_expected_event_that_is_merged_into_a_dismissed_one_is_no_baseline(ap
     (event,) = events(api)
     assert (event["state"], event["n_drifts"]) == ("false_alarm", 2)
     assert {drift["rule"] for drift in api.get("/drifts")["items"]} == {"exact"}
+
+
+def test_the_date_of_an_event_is_that_of_the_commit_that_it_names(api: Api) -> None:
+    levels = {number: 1000 if number < 3 else 1900 for number in range(1, 6)}
+    story = [run for number, level in levels.items() for run in reports.repeated(number, level, level, times=6)]
+    # The other case was not measured at the commit, so a later commit could have caused its smaller step as well.
+    story += [
+        run
+        for number, level in levels.items()
+        if number != 3
+        for run in reports.repeated(number, 5 * level, 5 * level - level, times=6, case=OTHER_CASE)
+    ]
+    take_in(api, story)
+    (event,) = events(api)
+    assert (event["n_drifts"], event["revision"]) == (2, commit(3))
+    (of_commit,) = (found for found in api.get("/drifts")["items"] if found["revision"] == commit(3))
+    assert event["committed_at"] == of_commit["committed_at"]

@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
         (
             CaseOnHost("lab-1", imported=False, last_seen=NOW - timedelta(days=1)),
             True,
-            "The next runs on lab-1 will show whether the change lasts.",
+            "The next runs on lab-1, or interleaved pairs of its commits, can show whether the change lasts.",
         ),
         (
             CaseOnHost("lab-1", imported=False, last_seen=NOW - MAX_HOST_SILENCE - timedelta(days=1)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.contract.code_change import ChangedCode, ChangedDefinition, ChangedFile, Use
+from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode, ChangedDefinition, ChangedFile, Use
 from runner.contract.diagnosis import DiagnosisRequest, Difference
 from runner.contract.explanation_text import describe_change
 from service.rules.diagnose.diagnosis import diagnose_profile
@@ -40,6 +40,14 @@ def test_the_text_of_a_changed_line_follows_its_place() -> None:
         "Of the changed lines, grow at src/table.c:12 gained the most faults: +800. "
         "There, `p = malloc(n);` became `p = malloc(2 * n);`."
     )
+
+
+def test_a_line_with_the_same_text_did_not_become_itself() -> None:
+    (sentence,) = describe_change(explain(code("give_back(p);", "give_back(p);")), str)
+    assert sentence.endswith(" There, `give_back(p);` changed only its place, its indentation or a comment.")
+    cut = "x" * MAX_CODE_TEXT
+    (sentence,) = describe_change(explain(code(cut, cut)), str)
+    assert sentence.endswith("x` changed further on.")
 
 
 def test_of_several_removed_lines_the_longest_is_told_and_a_line_in_their_place_before_it() -> None:

@@ -15,7 +15,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
 @pytest.mark.parametrize(
     ("changes", "who", "what"),
     [
-        ({"n_candidates": 1, "certainty": "single"}, "Ada", "Fix the regression, or accept the new level"),
+        ({"n_candidates": 1, "certainty": "single"}, "Ada", "Fix the regression, or mark it as expected"),
         (
             {"n_candidates": 19, "authors": ["Ada", "Bo", "Cy"], "certainty": "range"},
             "",
@@ -35,7 +35,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         (
             {"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"},
             "Cy",
-            "Fix the regression, or accept the new level",
+            "Fix the regression, or mark it as expected",
         ),
         ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: further runs will decide"),
         # A change that may be none has no author yet.
@@ -48,20 +48,20 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         (
             {"n_candidates": 1, "certainty": "single", "direction": EventDirection.MIXED},
             "Ada",
-            "Fix the regression, or accept the new level",
+            "Fix the regression, or mark it as expected",
         ),
-        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the configuration, or accept the change"),
+        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Revert the configuration, or mark it as expected"),
         ({"only_builds": 7}, "Ada", "Nothing to do: builds or folders cause the difference, not a commit"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
             {"n_candidates": 1, "certainty": "single", "direction": EventDirection.IMPROVEMENT},
             "Ada",
-            "Accept the new level",
+            "Nothing to repair: mark it as expected",
         ),
         (
             {"n_candidates": 19, "certainty": "range", "assignee": "Di", "state": State.ACKNOWLEDGED},
             "Di",
-            "Fix the regression, or accept the new level",
+            "Fix the regression, or mark it as expected",
         ),
         ({"n_candidates": 1, "certainty": "single", "open": False, "state": State.FIXED}, "Ada", ""),
     ],
@@ -75,7 +75,7 @@ def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
     assert (
         describe_next_step(made, can_be_confirmed=False)
-        == "No further run is expected: decide on the change, or dismiss it"
+        == "No further run will come: mark it as expected, or as a false alarm"
     )
 
 

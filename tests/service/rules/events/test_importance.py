@@ -23,6 +23,7 @@ terms = st.builds(
     price=st.floats(0, 1e6),
     n_series=st.integers(0, 10_000),
     certainty=st.sampled_from(Certainty),
+    has_regressions=st.booleans(),
 )
 
 
@@ -37,6 +38,7 @@ def test_an_event_that_is_as_large_as_dear_as_wide_and_as_sure_never_ranks_below
         price=max(a.price, b.price),
         n_series=max(a.n_series, b.n_series),
         certainty=max(a, b, key=sureness).certainty,
+        has_regressions=a.has_regressions or b.has_regressions,
     )
     assert compute_importance(above) >= max(compute_importance(a), compute_importance(b))
 
@@ -52,6 +54,16 @@ def test_each_term_alone_raises_an_event(more: dict[str, object]) -> None:
 def drift(before: int, after: int, **changes: object) -> Drift:
     made = made_series.drift(1, made_series.point(0, before), made_series.point(1, after))
     return made.model_copy(update=changes)
+
+
+def test_a_suspected_regression_stands_before_a_certain_improvement_of_nearly_its_size() -> None:
+    worse, better = drift(61_005, 66_005), drift(65_005, 61_005)
+    suspected = worse.model_copy(update={"evidence": worse.evidence.model_copy(update={"wants_rerun": True})})
+    assert not better.evidence.wants_rerun
+    mixed = compute_terms([drift(20_000, 15_000), worse], proven=False)
+    assert mixed.has_regressions
+    importances = [compute_importance(compute_terms([made], proven=False)) for made in (suspected, better)]
+    assert importances[0] > importances[1] > 0
 
 
 def test_thousands_of_faults_stand_before_a_few_that_are_many_percent() -> None:

@@ -140,6 +140,15 @@ def test_an_expected_step_is_written_like_any_other(before: float, after: float,
     assert drift.change.evidence == f"{written}: expected, so later runs are judged from this level"
 
 
+def test_a_decision_does_not_replace_the_evidence_of_the_step() -> None:
+    measured = points(*["A1=100"] * 6, *["A2=140"] * 6)
+    (found,) = find_drifts(arrange_trend(measured), is_exact=True)
+    assert not found.change.wants_rerun
+    (drift,) = find_drifts(arrange_trend(measured), is_exact=True, baselines={measured[6].run_id: (100, 140)})
+    assert drift.change.rule == "expected"
+    assert drift.change.evidence == f"{found.change.evidence}; it is expected, so later runs are judged from this level"
+
+
 @given(st.integers(3, 20), st.integers(2, 19), st.integers(-100, 100).filter(bool))
 def test_a_step_of_an_exact_count_is_told_with_its_commit(length: int, place: int, step: int) -> None:
     place = min(place, length - 1)

@@ -1,6 +1,6 @@
 import re
 
-from service.rules.series.sparkline import HEIGHT, MAX_MARKS, WIDTH, draw_sparkline
+from service.rules.series.sparkline import HEIGHT, MAX_MARKS, WIDTH, Flag, draw_sparkline
 
 
 def points(path: str) -> list[tuple[float, float]]:
@@ -29,7 +29,7 @@ def test_one_value_is_a_dot_in_the_middle() -> None:
 
 
 def test_more_is_higher_and_stays_inside() -> None:
-    line = draw_sparkline([1, 5, 3], [(1, True), (2, False)])
+    line = draw_sparkline([1, 5, 3], [Flag(1, True), Flag(2, False)])
     assert line
     (_, low), (_, top), (_, middle) = points(line.line)
     assert 0 < top < middle < low < HEIGHT
@@ -46,13 +46,21 @@ def test_a_single_odd_point_among_ten_thousand_is_kept() -> None:
 
 
 def test_of_marks_that_cover_each_other_the_newest_of_each_direction_is_kept() -> None:
-    line = draw_sparkline(list(range(1000)), [(500, True), (501, True), (502, False), (900, True)])
+    line = draw_sparkline(list(range(1000)), [Flag(500, True), Flag(501, True), Flag(502, False), Flag(900, True)])
     assert line is not None
     assert (len(tips(line.worse)), len(tips(line.better)), line.flagged) == (2, 1, 4)
-    alone = draw_sparkline(list(range(1000)), [(501, True), (900, True)])
+    alone = draw_sparkline(list(range(1000)), [Flag(501, True), Flag(900, True)])
     assert alone is not None
     assert line.worse == alone.worse
-    crowded = draw_sparkline(list(range(1000)), [(index, index % 2 == 0) for index in range(1000)])
+    crowded = draw_sparkline(list(range(1000)), [Flag(index, index % 2 == 0) for index in range(1000)])
     assert crowded is not None
     assert (len(tips(crowded.worse)), len(tips(crowded.better)), crowded.flagged) == (MAX_MARKS, MAX_MARKS, 1000)
     assert tips(crowded.better)[-1] == crowded.last[0]
+
+
+def test_a_suspicion_is_drawn_apart_from_what_is_certain() -> None:
+    line = draw_sparkline([1, 5, 3, 2], [Flag(1, True), Flag(2, False, False), Flag(3, True, False)])
+    assert line is not None
+    assert [len(tips(marks)) for marks in (line.worse, line.better)] == [1, 0]
+    assert [len(tips(marks)) for marks in (line.suspected_worse, line.suspected_better)] == [1, 1]
+    assert line.flagged == 3

@@ -60,7 +60,7 @@ def test_the_page_of_a_drift_offers_what_can_be_decided(client: FlaskClient) -> 
 
 def test_an_event_says_first_what_to_do_and_who(client: FlaskClient) -> None:
     text = read(client, f"/events/{event(client)}")
-    assert text.index("Fix the regression, or accept the new level") < text.index("Evidence")
+    assert text.index("Fix the regression, or mark it as expected") < text.index("Evidence")
     assert "Compare the commits" in text
     decide(client, event(client), action="expect", reason="wanted")
     assert "Fix the regression" not in read(client, f"/events/{event(client)}")
@@ -128,7 +128,18 @@ def test_an_event_says_what_its_date_is_and_who_decides_if_no_run_will(tmp_path:
         Api(client).send(*reports.proven(100, 100), reports.report(3, 150))
         (found,) = client.get("/events.json").json["items"]
         text = read(client, f"/events/{found['id']}")
-    assert re.search(r"suspected committed .* Ada: No further run is expected", text)
+    assert re.search(r"suspected committed .* Ada: No further run will come", text)
+
+
+def test_the_trend_of_a_suspected_drift_has_an_outlined_mark(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        Api(client).send(*reports.proven(100, 100), reports.report(3, 150))
+        assert '<path class="worse suspected"' in client.get("/").text
+        Api(client).send(*reports.repeated(3, 150, 150, times=6))
+        text = client.get("/").text
+    assert '<path class="worse"' in text
+    assert '<path class="worse suspected"' not in text
 
 
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:

@@ -69,7 +69,7 @@ def test_an_event_says_why_it_got_worse_and_what_may_cure_it(tmp_path: Path) -> 
     with application(tmp_path, lambda client: send(client, Touch.AFTER_MADVISE, 0.5)) as app:
         text = read(app.test_client(), event(app.test_client()))
     assert "Profile difference Returned memory is touched again" in text
-    assert "keep the buffer in the program" in text
+    assert "Remedy: keep the buffer in the program" in text
     # glibc gives hardly anything back by madvise: the program itself did.
     assert "let the C library keep large blocks" not in text
 

@@ -179,7 +179,7 @@ def test_a_filter_by_case_shows_and_judges_the_numbers_of_that_case(tmp_path: Pa
         text = read(client, "/events?case=mib%3D8")
         assert "1 open event 0 worse 1 better" in text
         assert "Improvement: −25 % −500 minor faults (−25 %) in copy[mib=8] commit only candidate Change 3" in text
-        assert "Accept the new level" in text
+        assert "Nothing to repair: mark it as expected" in text
 
         (worse,) = listed(client, "?case=mib%3D4&direction=regression")
         assert worse["headline"] == "+900 minor faults (+90 %) in copy[mib=4] and 1 more drift"

@@ -33,8 +33,8 @@ def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
     ]
     assert places == sorted(places)
     assert "Improvement: −75.8 %" in text
-    assert "No further run is expected: decide on the change, or dismiss it" in text
-    assert "Revert the configuration, or accept the change" in text
+    assert "No further run will come: mark it as expected, or as a false alarm" in text
+    assert "Revert the configuration, or mark it as expected" in text
     assert history.CASE.name in text
     assert "configuration" in read(extremes, "/")
 

@@ -80,9 +80,11 @@ def test_what_the_change_did_stands_above_the_causes_with_the_code_escaped(clien
         assert client.put(address, json=each.model_dump(mode="json")).status_code == 201
     page = read(client, f"/profiles/{after.profile_id}?before={before.profile_id}")
     sentence = (
-        "Of the changed lines, grow at src/table.c:12 gained the most faults: +81. There, `n = 2;` became `n = a<b>;`."
+        "Of the changed lines, grow at src/table.c:12 gained the most faults: +81. There, n = 2; became n = a<b>; ."
     )
     assert page.index(sentence) < page.index("more memory for the first time")
+    markup = client.get(f"/profiles/{after.profile_id}?before={before.profile_id}").text
+    assert "There, <code>n = 2;</code> became <code>n = a&lt;b&gt;;</code>." in markup
 
 
 def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
