@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.service.rules.series.test_path_and_branches import graph
 
 from runner.contract import Verdict
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
@@ -15,6 +14,7 @@ from service.rules.series.point_order import Trend, arrange_trend
 from service.rules.series.proofs import Proof, apply_proofs, are_changes_excluded
 from service.schemas.history import Cause
 from tests.service.rules.series.test_find_drifts import points
+from tests.service.rules.series.test_path_and_branches import graph
 
 
 def trend_of(*levels: int, spread: int = 3) -> Trend:
