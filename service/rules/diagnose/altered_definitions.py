@@ -15,7 +15,7 @@ from runner.contract.code_change import ChangedCode, ChangedDefinition, ChangedF
 from runner.contract.diagnosis import AlteredDefinition, ChangedPlace, DiagnosisRequest, Difference, FaultCause
 from runner.contract.explanation_text import describe_unmoved_lines
 from runner.contract.function_names import shorten_name
-from runner.contract.number_text import format_count
+from runner.contract.number_text import format_amount, format_count
 from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import COMPILED_MODULE, Profile
 from runner.contract.profile_difference import FunctionKey, FunctionLine, pair_function_lines
@@ -36,7 +36,6 @@ from service.rules.diagnose.executed_functions import (
 from service.rules.diagnose.execution_spread import can_be_chance
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.scattered_difference import is_scattered
-from service.text.numbers import format_amount
 
 _MIN_SHARE = 0.2
 """A definition is named only if lines that use it are linked to at least this share of the difference."""

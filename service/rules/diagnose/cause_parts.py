@@ -13,6 +13,7 @@ from runner.contract.diagnosis import (
     DifferencePart,
     FaultCause,
 )
+from runner.contract.number_text import format_amount
 from runner.contract.profile import (
     Memory,
     Touch,
@@ -38,7 +39,6 @@ from service.rules.diagnose.cause_sums import (
 from service.rules.diagnose.huge_page_changes import compare_huge_pages
 from service.rules.diagnose.place_text import format_place
 from service.rules.diagnose.profile_facts import Facts
-from service.text.numbers import format_amount
 
 _MAX_MOVED_PAGES = 4
 """At most one page more of each segment of a program (code, constants, initialised and other data) is touched because

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_amount, format_quantity, format_share
 from runner.contract.profile import Touch
 from runner.contract.report import Reading
 from service.rules.diagnose.heap_remedies import COLLECTING_RUNTIMES
 from service.rules.diagnose.process_contents import identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount, format_quantity, format_share
 
 MIN_CALLS = 100
 """With fewer calls that change mappings, the lock is not contended: its holder was merely preempted."""

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_amount, format_share
 from runner.contract.profile import FaultKind, Memory, Site, Touch
 from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.profile_facts import Facts, is_image_file, name_files
 from service.rules.diagnose.rule import Rule
 from service.rules.diagnose.storage_faults import count_file_refaults
-from service.text.numbers import format_amount, format_share
 
 MIN_WINDOWS = 32
 """A file is mapped in windows if munmap is called at least this often; fewer calls may be for files read once each."""

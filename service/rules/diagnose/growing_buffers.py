@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_share
 from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Stack, StackProfile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_share
 
 MIN_COPYING_SHARE = 0.2
 """Copying must cause at least this share of the faults; if a buffer doubles, it causes about half."""

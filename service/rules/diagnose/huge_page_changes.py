@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_amount, format_share
 from service.rules.diagnose.profile_facts import HUGE_PAGE_POLICIES, OWN_MEMORY, Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount, format_share
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")

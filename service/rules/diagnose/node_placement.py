@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_share
 from runner.contract.profile import Touch
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_share
 
 _COMPILER_SUFFIX = r"(?:\.(?:isra|part|constprop|cold)(?:\.\d+)?)*"
 _MOVE_FUNCTION = re.compile(rf"migrate_misplaced_(?:transhuge_)?(?:page|folio){_COMPILER_SUFFIX}")

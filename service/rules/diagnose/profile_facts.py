@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.contract.function_names import shorten_name
-from runner.contract.number_text import format_count
+from runner.contract.number_text import choose_unit, format_count, format_number, format_quantity, format_share
 from runner.contract.own_frame import find_own_frame, find_own_line
 from runner.contract.profile import (
     UNKNOWN_FUNCTION,
@@ -26,7 +26,6 @@ from runner.contract.profile import (
 )
 from runner.contract.word_list import join_words
 from service.rules.diagnose.process_contents import is_allocator_frame
-from service.text.numbers import choose_unit, format_number, format_quantity, format_share
 
 _FAULT_FUNCTION = re.compile(
     r"(?:asm_)?exc_page_fault|_*do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort|do_dat_exception"

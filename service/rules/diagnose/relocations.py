@@ -6,10 +6,10 @@ import re
 from collections import Counter
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_amount
 from runner.contract.profile import Memory
 from service.rules.diagnose.profile_facts import Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_amount
 
 MIN_RELOCATED_PAGES = 512
 """Relocations are a cause if the dynamic linker touches at least this many data pages of one file: 2 MiB."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_amount, format_number, format_share
 from runner.contract.profile import Frame, Memory, Touch
 from service.rules.diagnose.heap_remedies import (
     COLLECTING_RUNTIMES,
@@ -16,7 +17,6 @@ from service.rules.diagnose.process_contents import Allocator, identify_allocato
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.rules.diagnose.tail_calls import find_source_name
-from service.text.numbers import format_amount, format_number, format_share
 
 MIN_REQUESTS_FOR_BUFFER = 1.5
 """An operation that takes memory at least this often has temporary buffers besides its result."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_quantity
 from runner.contract.profile import Memory
 from service.rules.diagnose.profile_facts import Facts, is_image_file, name_files
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_quantity
 
 _ADVICE = "MADV_RANDOM"
 MIN_SINGLE_READS = 64

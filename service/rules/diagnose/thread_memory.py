@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.number_text import format_share
 from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.process_contents import Allocator, Runtime, identify_allocator, identify_runtime
 from service.rules.diagnose.profile_facts import Facts, compute_system_share
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import format_share
 
 MIN_STARTED_THREADS = 64
 """If at least this many threads are started, they are started for tasks: a program starts fewer for its processors."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from runner.contract.number_text import format_count
+from runner.contract.number_text import format_amount, format_count
 from runner.contract.word_list import join_words
 from service.rules.diagnose.process_contents import Runtime, identify_runtime
 from service.rules.diagnose.profile_facts import Facts
-from service.text.numbers import format_amount
 
 _MEMORY_CALLS = ("madvise", "munmap", "mmap", "mremap", "mprotect", "brk", "msync", "fallocate", "ftruncate")
 _MIN_CALLS, _MIN_CALL_RATIO, _MAX_NAMED_CALLS = 16, 2, 2
