@@ -27,16 +27,16 @@ _POLICY_CAUSES = frozenset(
 )
 """The causes of which there are more or fewer faults if memory is kept for longer, or given back more often."""
 _POLICY_NAME = re.compile(
-    r"(?<![a-z])gc|gc(?![a-z])|gc(?:param|step|state|limit|thresh|trigger|count)|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|evict|recycl|reus|decay|"
-    r"madvise|unmap|malloc_trim|trim_?threshold|shrink",
-    re.IGNORECASE,
+    r"(?<![A-Za-z])gc(?![a-z])|(?<![A-Z])GC(?!C)|"
+    r"(?i:gc(?:param|step|state|limit|thresh|trigger|count)|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|"
+    r"evict|recycl|reus|decay|madvise|unmap|malloc_trim|trim_?threshold|shrink)"
 )
 """What is in the names of code that collects garbage, and of code that keeps memory or gives it back. Code that only
 frees objects is everywhere."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"(?<![\w.])(?![01]\b(?![xX.]))(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
 """A number but 0 and 1, with which variables begin and by which indices differ."""
-_CONSTANT = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()|\bsizeof\b")
+_CONSTANT = re.compile(r"(?<![\w.])(?!(?:NULL|TRUE|FALSE)\b)[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()|\bsizeof\b")
 """A name in capitals that is not called, or the size of a type."""
 _CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<]|(?<!-)>|&&|\|\||[=!]=")
 _MACRO = re.compile(r"#\s*define\b")
