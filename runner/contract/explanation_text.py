@@ -84,8 +84,8 @@ def describe_change(
         *(about_policy if is_policy_first else ()),
         about_line if is_leading else "",
         f"{describe_altered_definition(definition, escape_text)} {code}".rstrip() if definition else "",
-        *(() if is_policy_first else about_policy),
         _escape_sentences(difference.resized_types, escape_text),
+        *(() if is_policy_first else about_policy),
         "" if is_leading else about_line,
         other_change,
         f"The cause was not found: {describe_unmoved_lines(growth)}, so the change acts indirectly."
@@ -111,8 +111,17 @@ def _describe_changed_lines(difference: Difference, escape_text: EscapeText, nam
     growth = difference.faults
     sentence = describe_changed_place(changed_place, escape_text(changed_place.place), growth)
     if opposite_place is None:
-        return sentence
+        return sentence if changed_place.manages_memory else _add_rest(sentence, changed_place.faults, growth)
     return f"{sentence} {describe_opposite_place(opposite_place, escape_text(opposite_place.place))}"
+
+
+def _add_rest(sentence: str, faults: int, total_growth: int) -> str:
+    """Return a sentence on the faults of a line with those of all others, if these moved half as far against them."""
+    rest = total_growth - faults
+    if rest * faults >= 0 or 2 * abs(rest) < abs(faults):
+        return sentence
+    gained = "gained" if rest > 0 else "lost"
+    return f"{sentence.removesuffix('.')}, while all others {gained} {abs(rest):,}."
 
 
 def describe_changed_place(changed_place: ChangedPlace, place_text: str, total_growth: int) -> str:

@@ -9,8 +9,9 @@ from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode
 from runner.subject.code_names import find_enclosing_name
 from runner.subject.code_tokens import split_tokens
 
-_MIN_SIMILARITY = 0.5
-"""Lines that share less than this part of their tokens are not the same line, rewritten."""
+_MIN_SIMILARITY, _MIN_WORD_SIMILARITY = 0.5, 0.3
+"""Lines that share less than these parts of their tokens, and of their names and numbers, are not the same line,
+rewritten: all lines have brackets."""
 _MIN_TOKENS = 6
 """Shorter lines, such as brackets, are the same in many places."""
 _MAX_PAIRED_LINES = 200
@@ -121,5 +122,15 @@ def _pair_lines(removed: Sequence[str], added: Sequence[str]) -> dict[int, int]:
 
 
 def _measure_similarity(before: Counter[str], after: Counter[str]) -> float:
-    """Return the share of the tokens that two lines have in common: the Sørensen-Dice coefficient of multisets."""
-    return 2 * (before & after).total() / (before.total() + after.total())
+    """Return the share of the tokens that two lines have in common: the Sørensen-Dice coefficient of multisets.
+
+    It is 0 if they have too few names and numbers in common.
+    """
+    shared = 2 * (before & after).total() / (before.total() + after.total())
+    words_before, words_after = (
+        Counter({word: n for word, n in side.items() if (word[0].isalnum() or word[0] == "_")})
+        for side in (before, after)
+    )
+    n_words = words_before.total() + words_after.total()
+    is_other = n_words and 2 * (words_before & words_after).total() < _MIN_WORD_SIMILARITY * n_words
+    return 0 if is_other else shared

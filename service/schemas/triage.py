@@ -532,6 +532,8 @@ class EventDetail(EventSummary):
     """The events that the commit of this one fixed."""
     unmoved_hosts: list[UnmovedHost]
     """Hosts that measured both sides of some of the drifts, and have no drift there."""
+    unmeasured_hosts: list[str]
+    """Hosts that measure some of the cases, but none of them on both sides of its drift."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""

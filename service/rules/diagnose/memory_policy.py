@@ -27,23 +27,24 @@ _POLICY_CAUSES = frozenset(
 )
 """The causes of which there are more or fewer faults if memory is kept for longer, or given back more often."""
 _POLICY_NAME = re.compile(
-    r"(?<![a-z])gc|gc(?![a-z])|gc(?:param|step|state|limit|thresh|trigger|count)|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|evict|recycl|reus|decay|"
-    r"madvise|unmap|malloc_trim|trim_?threshold|shrink",
-    re.IGNORECASE,
+    r"(?<![A-Za-z])gc(?![a-z])|(?<![A-Z])GC(?!C)|"
+    r"(?i:gc(?:param|step|state|limit|thresh|trigger|count)|garbage|sweep|debt|pause|purge|decommit|reclaim|retire|"
+    r"evict|recycl|reus|decay|madvise|unmap|malloc_trim|trim_?threshold|shrink)"
 )
 """What is in the names of code that collects garbage, and of code that keeps memory or gives it back. Code that only
 frees objects is everywhere."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"(?<![\w.])(?![01]\b(?![xX.]))(?:0[xX][0-9A-Fa-f]+|\d[\w.]*)")
 """A number but 0 and 1, with which variables begin and by which indices differ."""
-_CONSTANT = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()|\bsizeof\b")
+_CONSTANT = re.compile(r"(?<![\w.])(?!(?:NULL|TRUE|FALSE)\b)[A-Z][A-Z0-9_]{2,}(?!\w|\s*\()|\bsizeof\b")
 """A name in capitals that is not called, or the size of a type."""
 _CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<]|(?<!-)>|&&|\|\||[=!]=")
 _MACRO = re.compile(r"#\s*define\b")
 _DEFINED_NAME = re.compile(r"#\s*define\s+(\w+)|(\w+)\s*(?:[-+*/|]?=(?!=)|\+\+|--)|(?:\+\+|--)(?:\w+(?:->|\.))*(\w+)")
 """A name to which a line gives a value."""
-_TABLE_ENTRY = re.compile(r"\{.*\}|[\w\"']\s*:")
-"""What can be the line of a table: values in braces, or a value after a key."""
+_VALUES_IN_BRACES = re.compile(r"\{.*\}")
+_KEY = re.compile(r"[\w\"']\s*:")
+"""What precedes a value in a table."""
 _CHECK = re.compile(r"\w*assert\w*\s*\(", re.IGNORECASE)
 _MIN_FAULTS = 3
 """A smaller difference is not worth a cause that only the names of code suggest."""
@@ -104,8 +105,11 @@ def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[Fu
 
 def _is_limit(change: ChangedCode) -> bool:
     """Return whether a line has another number or constant than before, or defines a macro that is new or gone."""
-    is_macro = any(map(_MACRO.match, _list_texts(change)))
-    return is_macro or any(_differs(change, pattern) for pattern in (_NUMBER, _CONSTANT))
+    texts = _list_texts(change)
+    if any(map(_MACRO.match, texts)) or _differs(change, _NUMBER):
+        return True
+    # Each entry of a table has constants.
+    return _differs(change, _CONSTANT) and not any(map(_VALUES_IN_BRACES.search, texts))
 
 
 def _is_policy_change(change: ChangedCode) -> bool:
@@ -121,7 +125,9 @@ def _is_policy_change(change: ChangedCode) -> bool:
     defined_names = _list_defined_names(change)
     if any(map(_CONDITION.search, texts)) or any(map(_POLICY_NAME.search, defined_names)):
         return True
-    sets_value = bool(defined_names) or any(map(_TABLE_ENTRY.search, texts))
+    sets_value = bool(defined_names) or any(
+        pattern.search(text) for pattern in (_VALUES_IN_BRACES, _KEY) for text in texts
+    )
     return sets_value and _is_limit(change)
 
 
@@ -135,8 +141,6 @@ def _list_texts(change: ChangedCode) -> list[str]:
 
 
 def _differs(change: ChangedCode, pattern: re.Pattern[str]) -> bool:
-    """Return whether a rewritten line contains other matches of a pattern than before."""
-    if not change.text_before or not change.text_after:
-        return False
+    """Return whether a line contains other matches of a pattern than before; a new line before contained none."""
     before, after = (Counter(pattern.findall(text)) for text in (change.text_before, change.text_after))
     return before != after

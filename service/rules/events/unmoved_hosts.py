@@ -1,4 +1,4 @@
-"""Chooses the hosts on which the cases of an event did not move."""
+"""Chooses the hosts on which the cases of an event did not move, or were not measured."""
 
 from __future__ import annotations
 
@@ -46,3 +46,8 @@ def choose_unmoved_hosts(compared_series: Iterable[ComparedSeries]) -> list[Unmo
         for host, series in series_by_host.items()
         if not any(compared.moved for compared in series)
     ]
+
+
+def list_unmeasured_hosts(hosts: Iterable[str], compared_series: Iterable[ComparedSeries]) -> list[str]:
+    """Return those hosts that have no series to compare, by name."""
+    return sorted(set(hosts) - {compared.host for compared in compared_series})

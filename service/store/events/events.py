@@ -301,6 +301,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
     found_drifts = event_drifts.read_drifts(session, list(returned_by_drift)) if drifts is None else drifts
     sorted_drifts = sorted(found_drifts, key=lambda drift: (-compute_size(drift), drift.id))
     active_silences = silences.list_active_silences(session, datetime.now(UTC))
+    other_hosts = unmoved_hosts.compare_other_hosts(session, sorted_drifts)
     return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
@@ -308,7 +309,8 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
         drifts=[_build_drift(drift, returned_by_drift[drift.id], active_silences) for drift in sorted_drifts],
         withdrawn=_list_withdrawn_drifts(session, event_id),
         fixed_events=decisions.list_events_fixed_by(session, event.subject_id, event.document["revision"]),
-        unmoved_hosts=unmoved_hosts.list_unmoved_hosts(session, sorted_drifts),
+        unmoved_hosts=other_hosts.unmoved,
+        unmeasured_hosts=other_hosts.unmeasured,
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
         allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )

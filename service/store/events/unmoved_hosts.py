@@ -1,4 +1,4 @@
-"""Finds the hosts that measured both sides of an event's drifts, and have no drift there."""
+"""Finds the hosts that have no drift of an event: they did not move, or did not measure both sides of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from service.rules.events.grouping import do_overlap
-from service.rules.events.unmoved_hosts import ComparedSeries, choose_unmoved_hosts
+from service.rules.events.unmoved_hosts import ComparedSeries, choose_unmoved_hosts, list_unmeasured_hosts
 from service.schemas.history import Drift, Number
 from service.schemas.triage import UnmovedHost
 from service.store.engine import bulk
@@ -32,8 +32,23 @@ class _OtherSeries(NamedTuple):
     drifting_series: int
 
 
-def list_unmoved_hosts(session: Session, drifts: Sequence[Drift]) -> list[UnmovedHost]:
-    """Return the hosts without a drift of an event that measured some of its cases before and after, and did not move.
+class OtherHosts(NamedTuple):
+    """The hosts that measure cases of an event, but have no drift of it.
+
+    Attributes
+    ----------
+    unmoved
+        Those that measured some of its cases before and after, and did not move.
+    unmeasured
+        Those that measured none of its cases on both sides, by name.
+    """
+
+    unmoved: list[UnmovedHost]
+    unmeasured: list[str]
+
+
+def compare_other_hosts(session: Session, drifts: Sequence[Drift]) -> OtherHosts:
+    """Return what hosts without a drift of an event say about it.
 
     A drift whose two sides are the same commit does not count: there, only a setting of its own host differs.
 
@@ -45,7 +60,7 @@ def list_unmoved_hosts(session: Session, drifts: Sequence[Drift]) -> list[Unmove
     drift_of_series = {drift.series_id: drift for drift in drifts[:_MAX_DRIFTS] if drift.good != drift.bad}
     others = _list_other_series(session, drift_of_series.keys(), {drift.host for drift in drifts})
     if not others:
-        return []
+        return OtherHosts([], [])
     ranges = _list_ranges_of_drifts(session, [other.series_id for other in others])
     commits = {commit for drift in drift_of_series.values() for commit in (drift.good, drift.bad)}
     levels = _read_levels(session, [other.series_id for other in others], commits)
@@ -59,7 +74,7 @@ def list_unmoved_hosts(session: Session, drifts: Sequence[Drift]) -> list[Unmove
         if before is not None and after is not None:
             moved = _can_have_moved(ranges.get(other.series_id, ()), (drift.good, drift.bad), positions)
             compared.append(ComparedSeries(other.host, other.series_id, other.case, before, after, moved))
-    return choose_unmoved_hosts(compared)
+    return OtherHosts(choose_unmoved_hosts(compared), list_unmeasured_hosts((other.host for other in others), compared))
 
 
 def _list_other_series(session: Session, series_ids: Collection[int], hosts: Collection[str]) -> list[_OtherSeries]:

@@ -219,6 +219,15 @@ def test_a_changed_line_with_most_of_the_difference_comes_before_what_else_the_c
     assert "g at b.c:8" in sentences[not is_first]
 
 
+@pytest.mark.parametrize(("faults", "end"), [(30, "+30, while all others lost 20."), (12, "+12."), (9, "+9 of +10.")])
+def test_what_other_lines_did_against_a_changed_line_is_said_if_it_is_much(faults: int, end: str) -> None:
+    part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=10, place="f at a.c:7", sentence="touches more")
+    place = ChangedPlace(place="g at b.c:8", source_file="b.c", source_line=8, faults=faults)
+    difference = Difference(before=0, after=10, parts=(part,), changed_place=place)
+    (sentence,) = describe_change(difference, str)
+    assert sentence.endswith(f"gained the most faults: {end}")
+
+
 def test_of_two_faults_a_changed_line_with_one_comes_last() -> None:
     part = DifferencePart(cause=FaultCause.NEW_MEMORY, before=0, after=2, place="f at a.c:7", sentence="touches more")
     place = ChangedPlace(place="g at b.c:8", source_file="b.c", source_line=8, faults=1)

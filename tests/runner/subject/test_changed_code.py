@@ -61,6 +61,12 @@ def test_a_line_is_paired_with_one_that_another_hunk_removed_from_the_same_funct
     )
 
 
+def test_lines_that_have_only_brackets_in_common_are_not_paired(tmp_path: Path) -> None:
+    before = "int f(void)\n{\n    while ((*num >= '0') && (*num <= '9'));\n}\n"
+    after = "int f(void)\n{\n    number = strtod((const char *)num, (char **)&end);\n}\n"
+    assert [bool(line.text_before and line.text_after) for line in change_file(tmp_path, before, after)] == [False] * 2
+
+
 def test_data_is_no_code(tmp_path: Path) -> None:
     assert change_file(tmp_path, '{"a": 1}\n', '{"a": 2}\n', "table.json") == ()
 

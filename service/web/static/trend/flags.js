@@ -1,5 +1,6 @@
-// The label of each drift with its size, placed where it covers neither data nor other labels. Important drifts come
-// first: the undecided ones, of these the certain ones, then the largest. A label without room is left out; the tooltip of its run contains it.
+// The label of each drift with its size, placed where it covers neither data nor other labels, and nearer to its own flag
+// than to any other. Important drifts come first: the undecided ones, of these the certain ones, then the largest. A label
+// without room is left out; the tooltip of its run contains it.
 
 import { UNIT } from "./percent_of_first_value.js";
 
@@ -55,12 +56,14 @@ function placeLabels(chart, flags, along) {
   const area = chart.chartArea;
   const obstacles = collectObstacles(chart, flags, along);
   const taken = [], found = flags.map(() => null);
+  const pixels = flags.map((flag) => [x.getPixelForValue(flag[along]), y.getPixelForValue(flag.y)]);
+  const shown = pixels.filter((_, index) => flags[index][along] >= x.min && flags[index][along] <= x.max);
   const order = [...flags.entries()].sort(([, one], [, other]) =>
     ORDER.indexOf(one.standing) - ORDER.indexOf(other.standing) || other.weight - one.weight);
   for (const [index, flag] of order) {
     if (flag[along] < x.min || flag[along] > x.max) continue;
     const half = (formatLabel(chart, flag).length * LETTER_WIDTH + LABEL_MARGIN) / 2;
-    const [middleX, middleY] = [x.getPixelForValue(flag[along]), y.getPixelForValue(flag.y)];
+    const [middleX, middleY] = pixels[index];
     const away = flag.direction === "regression" ? -1 : 1;
     for (const { aside, shift } of listOffsets(away, half)) {
       const box = {
@@ -69,12 +72,20 @@ function placeLabels(chart, flags, along) {
       };
       if (box.left < area.left || box.right > area.right || box.top < area.top || box.bottom > area.bottom) continue;
       if (taken.some((other) => doOverlap(box, other)) || coversObstacle(box, obstacles)) continue;
+      if (!isNearest(box, pixels[index], shown)) continue;
       taken.push(box);
       found[index] = { aside, shift };
       break;
     }
   }
   return found;
+}
+
+// Whether a reader takes a label for that of its own flag: its middle or its edge is nearer to it than to any other.
+function isNearest({ left, right, top, bottom }, own, shown) {
+  const toMiddle = ([x, y]) => Math.hypot((left + right) / 2 - x, (top + bottom) / 2 - y);
+  const toEdge = ([x, y]) => Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
+  return [toMiddle, toEdge].some((reach) => shown.every((flag) => reach(own) <= reach(flag)));
 }
 
 // The positions to try: first directly away from the new level, then to its sides, then on the other side of the level.

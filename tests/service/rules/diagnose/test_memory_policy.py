@@ -92,13 +92,15 @@ def test_in_the_gate_one_line_is_enough() -> None:
     "change",
     [
         code("n = 25;", "n = 10;", "count_words"),
+        code("", '"Gcirc": {Name: "Gcirc", Points: []int{284}},', "entities"),
+        code("#define GCC_VERSION 9", "#define GCC_VERSION 10", "GCC_VERSION"),
         code("assert(purge_delay > 1);", "assert(purge_delay > 2);"),
         code("purge_all(heap->next);", "purge_all(heap->next, true, 20);"),
         code("int n = 0;", "int n = 0, n_pages = 0;", "purge_pages"),
         code("#define PURGE_DELAY 1", "#define PURGE_DELAY 2", file="tests/purge.c"),
         code("purge_delay = 1", "purge_delay = 2", file="docs/purge.md"),
     ],
-    ids=["other-names", "assertion", "call", "start-at-zero", "test", "document"],
+    ids=["other-names", "entity", "compiler", "assertion", "call", "start-at-zero", "test", "document"],
 )
 def test_other_changed_lines_are_no_policy(change: ChangedCode) -> None:
     assert explain(change).policy_changes == ()

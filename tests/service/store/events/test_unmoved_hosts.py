@@ -45,6 +45,8 @@ def test_an_event_names_the_hosts_that_measured_both_sides_without_a_drift(tmp_p
         event = find_event(client, host)
         text = read(client, f"/events/{event['id']}")
     assert [(found["host"], found["before"], found["after"]) for found in event["unmoved_hosts"]] == [("calm", 80, 80)]
+    assert event["unmeasured_hosts"] == ["behind"]
+    assert "No measurement on both sides of the change: behind." in text
     assert re.search(r"calm measured the commits before and after without a drift ?: 80 faults → 80 faults", text)
 
 
@@ -57,4 +59,4 @@ def test_a_setting_of_one_host_that_changed_at_one_commit_is_not_held_against_th
         Api(client).send(*on("calm", reports.proven(80, 80)))
         event = find_event(client, upgrade()[0].host.name)
     assert event["cause"] == "config"
-    assert event["unmoved_hosts"] == []
+    assert (event["unmoved_hosts"], event["unmeasured_hosts"]) == ([], [])

@@ -659,6 +659,38 @@ def test_labels_cover_neither_data_nor_each_other(
         watched.assert_quiet()
 
 
+NEAREST = """() => {
+  const chart = Chart.getChart(document.querySelector("canvas"));
+  const { x, y } = chart.scales;
+  const meta = chart.getDatasetMeta(chart.data.datasets.findIndex(({ id }) => id === "flags"));
+  const flags = meta.data.filter(({ x: at }) => at >= x.left - 1 && at <= x.right + 1);
+  const drawn = Chart.registry.getPlugin("annotation").getAnnotations(chart);
+  const labels = drawn.filter(({ options }) => options.type === "label" && options.display && options.xValue != null);
+  return labels.map(({ x: left, x2: right, y: top, y2: bottom, options }) => {
+    const toMiddle = (toX, toY) => Math.hypot((left + right) / 2 - toX, (top + bottom) / 2 - toY);
+    const toEdge = (toX, toY) =>
+      Math.hypot(Math.max(left - toX, 0, toX - right), Math.max(top - toY, 0, toY - bottom));
+    const own = [x.getPixelForValue(options.xValue), y.getPixelForValue(options.yValue)];
+    return Math.min(...[toMiddle, toEdge].map((reach) =>
+      reach(...own) - Math.min(...flags.map((flag) => reach(flag.x, flag.y)))));
+  });
+}"""
+"""By how much the label of each drift is farther from its own flag than from the nearest one: by middle or by edge."""
+
+
+def test_each_label_stands_nearest_to_the_flag_of_its_own_drift(
+    extremes: FlaskClient, extremes_address: str, jumps: str, opened: Opener
+) -> None:
+    restless = series_id(extremes, "restless_case")
+    n_labels = 0
+    for address, path in ((jumps, "/series/1"), (extremes_address, f"/series/{restless}")):
+        page = opened(address, **MODES["desktop"]).open(path)
+        found = page.evaluate(NEAREST)
+        n_labels += len(found)
+        assert all(farther < 3 for farther in found), f"{path}: {found}"
+    assert n_labels > 5
+
+
 def _meet(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether two boxes overlap by more than a pixel."""
     across = min(one["right"], other["right"]) - max(one["left"], other["left"])
