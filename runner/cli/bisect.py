@@ -348,15 +348,15 @@ def _collect_sides(
 ) -> list[dict[str, str]]:
     """Return the settings before and after the change: from two runs, from the case, and from --change."""
     from runner.campaigns.setting_difference import collect_settings
-    from runner.cli import setting_search_text
+    from runner.cli import setting_options
     from runner.cli.env import load_environment
 
     sides: list[dict[str, str]] = [{}, {}]
     if environment_pair:
-        names = setting_search_text.split_change(environment_pair)
+        names = setting_options.split_change(environment_pair)
         sides = [collect_settings(*load_environment(name)) for name in names]
     sides = [{**case_parameters, **side} for side in sides]
-    for change in map(setting_search_text.parse_change, changes):
+    for change in map(setting_options.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
             if value is None:  # not set on this side
                 side.pop(change.name, None)
