@@ -28,8 +28,8 @@ from service.rules.bisect import refusals
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.merge_blame import blame_merge, collect_failed_ancestors, has_level_of_branch
-from service.rules.bisect.next_commits import choose_positions
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
+from service.rules.bisect.range_division import choose_positions
 
 MAX_SUSPECTS_OF_ALL_LINES = 8192
 """In a gap with more suspects, only commits on one line between its two ends are considered for measuring."""

@@ -26,8 +26,8 @@ from runner.contract.number_text import format_number
 from service.rules.bisect.belief import Belief, compute_belief, compute_beliefs
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.host_drift_waves import list_wave_counts, weigh_wave_counts
-from service.rules.bisect.next_commits import estimate_success_probabilities
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
+from service.rules.bisect.range_division import estimate_success_probabilities
 from service.rules.bisect.refusals import refuse_equal_ends, refuse_unfit_ends, refuse_variation
 from service.rules.bisect.summed_measurements import Bools, Floats, SummedMeasurements
 
