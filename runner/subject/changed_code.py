@@ -15,7 +15,7 @@ _MIN_SIMILARITY, _MIN_WORD_SIMILARITY = 0.5, 0.3
 rewritten: all lines have brackets."""
 _MIN_TOKENS = 6
 """Shorter lines, such as brackets, are the same in many places."""
-_MAX_PAIRED_LINES = 200
+_MAX_PAIRED_LINES = 100
 """The lines of a larger hunk are not paired: it rewrites a whole function, and each pair of lines is compared."""
 _Range = tuple[int, int]
 """The index of the first line, and the number of lines."""
