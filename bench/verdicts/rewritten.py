@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from service.rules.series.branches import Branches, arrange_branches
 from service.rules.series.candidate_commits import list_commits_between
 from service.rules.series.commit_order import Commit, sort_commits_by_history
 from service.rules.series.find_drifts import find_drifts
+from service.rules.series.path_and_branches import Branches, arrange_branches
 from service.rules.series.point_order import PathPoint
 
 REWRITINGS = 500

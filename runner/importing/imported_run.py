@@ -27,7 +27,7 @@ from runner.contract.report import (
     make_safe_name,
 )
 from runner.errors import FaultwatchError
-from runner.importing.imported_revisions import place_revisions
+from runner.importing.imported_revision_order import place_revisions
 from runner.importing.source import describe_first_mistake
 
 IMPORT_VERSION = "imported"

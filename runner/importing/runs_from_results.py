@@ -1,4 +1,4 @@
-"""Groups the results of a file into runs, and limits the number of samples of each run."""
+"""Groups the results of a file into runs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +10,9 @@ from runner.importing.direction import choose_direction
 from runner.importing.imported_result import Result
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.provenance import locate_result
+from runner.importing.sample_limit import limit_samples
 from runner.importing.source import Source, shorten_message
 
-MAX_SAMPLES = 201
-"""The largest number of samples of one run. More values are represented by evenly spaced quantiles, whose middle one is
-the median."""
 _MAX_METRICS = 100
 """The largest number of metrics that are judged for one case."""
 _MAX_SETTING_CHARACTERS = 1000
@@ -52,7 +50,7 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
             values_by_metric.setdefault(name, []).extend(result.values)
         if better and name not in judged_metrics:
             judged_metrics.append(name)
-    columns = {name: _thin_values(values) for name, values in values_by_metric.items()}
+    columns = {name: limit_samples(values) for name, values in values_by_metric.items()}
     n_samples = max(map(len, columns.values()))
     samples = tuple(
         Sample(readings={name: Reading(value=values[i]) for name, values in columns.items() if i < len(values)})
@@ -79,12 +77,3 @@ def _build_metric_name(result: Result, better: Better | None) -> str:
     if result.in_catalogue:
         return result.metric
     return name_imported_metric(result.metric, result.unit, better or "lower")
-
-
-def _thin_values(values: Sequence[float]) -> tuple[float, ...]:
-    """Return at most ``MAX_SAMPLES`` values, spread evenly over their sorted order."""
-    if len(values) <= MAX_SAMPLES:
-        return tuple(values)
-    sorted_values = sorted(values)
-    last_index = len(sorted_values) - 1
-    return tuple(sorted_values[round(index * last_index / (MAX_SAMPLES - 1))] for index in range(MAX_SAMPLES))

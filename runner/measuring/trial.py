@@ -50,8 +50,8 @@ from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
 from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
-from runner.perf.hidden_programs import describe_hidden_programs
 from runner.perf.ignored_preloads import describe_unmapped_preload
+from runner.perf.lost_programs import describe_hidden_programs
 from runner.perf.perf_stat import count_processes
 from runner.perf.program_failure import ExecutionFailure
 from runner.process_state.huge_pages import HugePages

@@ -27,8 +27,7 @@ faults. If it contains a lost program, or is incomplete, the execution is refuse
 """
 
 from runner.contract.number_text import choose_unit
-from runner.perf.hidden_programs import describe_hidden_names
-from runner.perf.lost_programs import LostPrograms
+from runner.perf.lost_programs import LostPrograms, describe_hidden_names
 
 
 def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost_programs: LostPrograms) -> str:

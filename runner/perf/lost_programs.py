@@ -1,4 +1,6 @@
-"""Watches an execution for programs that perf lost. No fault is recorded, so this is cheap enough for every sample.
+"""Finds programs that perf lost, because the kernel hides them: an execution with such a program is no sample.
+
+An execution is watched for them without recording a fault, so this is cheap enough for every sample.
 
 The kernel removes all counters from a program that changes its user, or that its user may not read. A small program
 (``lost_programs.c``) detects this from the records of executed programs and mapped files.
@@ -10,14 +12,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from runner.contract.word_list import join_words
 from runner.execution.compilation import CompilationError, compile_program
 from runner.execution.process_variables import BASE_VARIABLES
+from runner.perf.faults_by_file import FaultsByFile
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("lost_programs.c")
 _TIMEOUT_SECONDS = 60.0
 """Seconds that ``lost_programs`` may take to print its findings. On a busy host, it may have to wait some seconds for a
 processor, and without its findings the execution is not a sample."""
+_MAX_NAMED_PROGRAMS = 3
 
 
 class LostPrograms(Struct, frozen=True):
@@ -93,3 +98,28 @@ def combine_losses(parts: Sequence[LostPrograms]) -> LostPrograms:
     """Return all programs that perf lost in several processes that ran at the same time."""
     names = (name for part in parts for name in part.names)
     return LostPrograms(tuple(dict.fromkeys(names)), all(part.complete for part in parts))
+
+
+def describe_hidden_programs(faults: FaultsByFile | None) -> str:
+    """Return which programs were hidden, as the predicate of a sentence; empty if none was.
+
+    Parameters
+    ----------
+    faults
+        The faults of the watched execution; None if it could not be watched.
+    """
+    if faults is None or not faults.hidden:  # If it could not be watched, only the watch of each sample can find them.
+        return ""
+    return describe_hidden_names(faults.hidden)
+
+
+def describe_hidden_names(names: Sequence[str]) -> str:
+    """Return that a program executes hidden programs with these names, as the predicate of a sentence."""
+    named_programs = [repr(name) for name in names[:_MAX_NAMED_PROGRAMS]]
+    reason = "it switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed to read it"
+    if len(named_programs) > 1:
+        reason = (
+            "each of them switches to another user or group (set-user-ID, set-group-ID), or this user is not allowed "
+            "to read it"
+        )
+    return f"executes {join_words(named_programs)}, which the kernel hides from perf: {reason}"

@@ -11,7 +11,8 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.errors import FaultwatchError
-from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, format_marker, parse_name
+from runner.run_store.document_names import MAX_DOCUMENT_BYTES, parse_name
+from runner.run_store.store_version import MARKER, check_marker, format_marker
 from runner.subject.hardened_git import GitError, build_hardened_environment, execute_git
 from runner.subject.repository import Repository
 

@@ -9,7 +9,8 @@ from secrets import token_hex
 from msgspec import Struct
 
 from runner.errors import FaultwatchError
-from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, format_marker
+from runner.run_store.document_names import MAX_DOCUMENT_BYTES
+from runner.run_store.store_version import MARKER, check_marker, format_marker
 from runner.system.durable_files import rename_durably
 from runner.system.regular_file import read_regular
 

@@ -15,7 +15,7 @@ from pydantic_settings import NoDecode
 
 from runner.contract.gate import ForgeKind
 from runner.contract.report import make_safe_name
-from service.config.access import Access
+from service.config.access import Access, requires_tokens
 from service.config.forge_settings import ForgeSettings
 from service.config.identity_provider import IdentityProvider
 from service.config.notifications import NotificationFile
@@ -202,14 +202,8 @@ class Config(Settings):
 
     @property
     def by_token(self) -> bool:
-        """Whether callers have to sign in or present tokens; by default, if other machines can reach the service.
-
-        This is assumed if the service has a name other than those of loopback, or if people sign in.
-        """
-        if self.access is not None:
-            return self.access is Access.TOKENS
-        names = self.trusted_hosts
-        return self.provider is not None or names is None or not set(names) <= set(DEFAULT_NAMES)
+        """Whether callers have to sign in or present tokens."""
+        return requires_tokens(self.access, self.trusted_hosts, has_provider=self.provider is not None)
 
     @classmethod
     def from_environment(

@@ -11,9 +11,9 @@ from runner.contract.job import Backend, JobOrder, State, Where
 from service.config.settings import HOST_IDLE_TIME, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
-from service.rules.jobs import bisect_preemption
+from service.rules.jobs import bisect_pause_and_end
 from service.rules.jobs.bisect_exclusions import is_idle
-from service.rules.jobs.bisect_preemption import OpenJob
+from service.rules.jobs.bisect_pause_and_end import OpenJob
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.job_descriptions import SERVICE
 from service.schemas.audit import AuditAction
@@ -77,7 +77,7 @@ class DriftBisector:
                 for row in rows.values()
                 if row.asked_by != SERVICE or _is_bisect_of_service(row)
             ]
-            action_of_job = bisect_preemption.decide_actions(
+            action_of_job = bisect_pause_and_end.decide_actions(
                 open_jobs,
                 lambda host: is_idle(hosts.find_last_seen(session, host), now, self.min_idle_time),
                 now,

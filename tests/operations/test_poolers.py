@@ -17,7 +17,8 @@ import requests
 from sqlalchemy.exc import DBAPIError
 
 from bench.store_service import query_number
-from service.store.engine.database import CONNECTIONS, Database
+from service.store.engine.connection_parameters import CONNECTIONS
+from service.store.engine.database import Database
 from tests.operations import load
 from tests.operations.machine import PATIENCE, serving
 from tests.service import postgres

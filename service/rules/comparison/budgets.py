@@ -11,7 +11,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from runner.contract.budget import NO_BUDGET, Budget, is_over
-from service.rules.comparison.metric_decision import MetricDecision, Pairs, keep_large_differences
+from runner.contract.judging import Judging
+from service.rules.comparison.large_differences import Pairs, keep_large_differences
+from service.rules.comparison.metric_decision import MetricDecision
 from service.rules.comparison.sign_test import Signs, decide_direction, is_significant_majority
 
 
@@ -22,6 +24,11 @@ class BudgetState(StrEnum):
     OPEN = "open"
     """The change may exceed the budget; more pairs would decide."""
     OVER = "over"
+
+
+def get_budget(judging: Judging, metric: str) -> Budget:
+    """Return the budget of a metric. By default it is zero: a single additional fault makes the gate fail."""
+    return judging.budgets.get(metric, 0)
 
 
 def compare_with_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:

@@ -37,9 +37,10 @@ from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
 from runner.contract.level import Number, compute_median, is_repeating
 from service.rules.comparison import metric_decision as rules
-from service.rules.comparison.budgets import BudgetState, compare_with_budget
+from service.rules.comparison.budgets import BudgetState, compare_with_budget, get_budget
 from service.rules.comparison.error_probability import divide_error_probability
-from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
+from service.rules.comparison.large_differences import Pairs
+from service.rules.comparison.metric_decision import COUNTS, MetricDecision
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
 from service.rules.comparison.page_cache_renewal import decide_metric_by_page_cache
 from service.rules.comparison.place_effect import decide_metric_by_other_place, have_same_answers
@@ -117,7 +118,7 @@ def _decide_metric_verdict(metric: str, request: ComparisonRequest, alpha: float
     )
     # The difference is due to the place or the builds, so there is no change to compare with the budget.
     if explained_verdict.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
-        return _MetricResult(explained_verdict.model_copy(update={"budget": judging.budgets.get(metric, 0)}), 0)
+        return _MetricResult(explained_verdict.model_copy(update={"budget": get_budget(judging, metric)}), 0)
     return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)
 
 
@@ -178,7 +179,7 @@ def _apply_budget(
 ) -> _MetricResult:
     """Return the result with the budget applied; a metric that improved or does not count is never over budget."""
     verdict = result.verdict
-    budget = judging.budgets.get(verdict.metric, 0)
+    budget = get_budget(judging, verdict.metric)
     if not verdict.counts or verdict.direction != "regression":
         return result._replace(verdict=verdict.model_copy(update={"budget": budget}))
     state = compare_with_budget(pairs, decision, budget, alpha)

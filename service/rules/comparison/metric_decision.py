@@ -6,8 +6,8 @@ Two rules decide, and each verdict names its rule:
   the other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side and
   exclude a change in 40 % of the executions. If both sides repeat their counts, 20 equal pairs show this; a count that
   jitters takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* if both sides repeat
-  their counts, and *counts* if one of them does not. The signs of large differences are also judged separately: a head
-  that takes one fewer fault in half of the pairs and a thousand more in the others is no better.
+  their counts, and *counts* if one of them does not. The signs of large differences are also judged separately: see
+  :mod:`service.rules.comparison.large_differences`.
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
   the influence of the host cancels in their relative difference 2 (head − base) ∕ (|head| + |base|). It is defined even
   if base is zero, and only changes its sign when the sides are swapped. The bounds of its median, see
@@ -18,7 +18,6 @@ The error probabilities of both rules hold for all numbers of pairs simultaneous
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.contract import Verdict
@@ -31,6 +30,7 @@ from runner.contract.number_text import (
     format_quantity,
     format_share,
 )
+from service.rules.comparison.large_differences import LARGE_ERROR_SHARE, Pairs, find_direction, keep_large_differences
 from service.rules.comparison.sign_test import (
     Signs,
     are_balanced,
@@ -42,17 +42,10 @@ from service.rules.relative_change import compute_symmetric_percent_change, conv
 
 COUNTS = ("exact", "counts")
 """The rules for counts: one for counts that repeat, one for counts that vary."""
-LARGE_DIFFERENCES = (16, 256, 4096)
-"""Thresholds, in events: for each, the signs of the pairs that differ by at least this are also judged separately.
-Without a change, these signs are as fair as all signs."""
-LARGE_ERROR_SHARE = 0.2
-"""The share of the error probability that these thresholds get, in equal parts."""
 MIN_FURTHER_PAIRS = 4
 """Pairs to measure before a metric is judged again, or a quarter of the measured pairs if that is more."""
 _MAX_EXTRAPOLATED_PAIRS = 100
 """The largest number of further equal pairs for which it is computed whether they would settle a count."""
-
-Pairs = Sequence[tuple[Number, Number]]
 
 
 class SideNames(NamedTuple):
@@ -131,7 +124,7 @@ def decide_count(
     agreement_clause = (
         f"in {count_agreeing(base)} of {n} {names.base_samples} and {count_agreeing(head)} of {n} {names.head_samples}"
     )
-    direction, min_difference = _find_direction(pairs, alpha)
+    direction, min_difference = find_direction(pairs, alpha)
     if direction:
         return _decide_changed_count(pairs, direction, rule, alpha, min_difference, names=names)
     has_equal_levels = is_repeating_count and compute_median(base) == compute_median(head)
@@ -185,48 +178,6 @@ def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
     """
     change = abs(compute_median([base for base, _ in pairs]) or 0) * worth_proving / 100
     return change if change and are_balanced(count_signs(keep_large_differences(pairs, change / 2))) else None
-
-
-def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
-    """Return the direction that the pairs significantly favour, and the smallest difference that counted.
-
-    An increase counts even if small differences favour a decrease: a thousand more faults in some executions outweigh
-    one fewer fault in each of the others.
-    """
-    # Count the signs of all differences, and of the large ones by each threshold. They share the error probability.
-    signs_by_difference = {
-        min_difference: count_signs(keep_large_differences(pairs, min_difference))
-        for min_difference in (0, *LARGE_DIFFERENCES)
-    }
-    error_shares = {
-        min_difference: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if min_difference else 1 - LARGE_ERROR_SHARE
-        for min_difference in signs_by_difference
-    }
-    # An increase at any threshold takes precedence over a decrease; within a direction, the smallest threshold counts.
-    direction_of_signs = {
-        min_difference: decide_direction(signs_by_difference[min_difference], share * alpha)
-        for min_difference, share in error_shares.items()
-    }
-    direction, min_difference = next(
-        (
-            (direction, min_difference)
-            for direction in (1, -1)
-            for min_difference in direction_of_signs
-            if direction_of_signs[min_difference] == direction
-        ),
-        (0, 0),
-    )
-    # A decrease does not count while more large differences point upwards.
-    seems_worse = any(
-        signs_by_difference[large_difference].above > signs_by_difference[large_difference].below
-        for large_difference in LARGE_DIFFERENCES
-    )
-    return (0, 0) if direction < 0 and seems_worse else (direction, min_difference)
-
-
-def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
-    """Return the pairs, with both values made equal if they differ by less than ``min_difference``."""
-    return [(base, head if abs(head - base) >= min_difference else base) for base, head in pairs]
 
 
 def _decide_changed_count(

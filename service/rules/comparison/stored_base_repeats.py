@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from runner.contract import ComparisonRequest, Status, Verdict, get_metric
 from runner.contract.level import compute_median, find_majority
-from service.rules.comparison.metric_decision import MetricDecision, Pairs, decide_count
+from service.rules.comparison.large_differences import Pairs
+from service.rules.comparison.metric_decision import MetricDecision, decide_count
 from service.rules.comparison.missing_values import decide_missing_value, list_missing_sides
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.rules.detect.certain_shift import MAX_LACK_IN_DOUBT, find_needed_shift
 from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.needed_shift import MAX_LACK_IN_DOUBT, find_needed_shift
 from service.rules.detect.noise import MIN_POINTS_TO_KNOW_RHO, Noise
 from service.rules.detect.normal_scores import MAX_POINTS_PER_SIDE, compute_normal_scores, compute_shifts
 from service.rules.detect.rank_sum_test import is_rare

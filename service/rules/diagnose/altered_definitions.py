@@ -26,7 +26,7 @@ from service.rules.diagnose.calling_lines import (
     compare_innermost_lines,
     compare_lines_outside_allocators,
 )
-from service.rules.diagnose.changed_code import find_changed_code
+from service.rules.diagnose.changed_line_text import find_changed_code
 from service.rules.diagnose.executed_functions import (
     get_own_name,
     is_used_in,

@@ -20,7 +20,7 @@ from service.rules.diagnose import (
 )
 from service.rules.diagnose.added_cost import costs_more
 from service.rules.diagnose.altered_definitions import relate_to_definitions
-from service.rules.diagnose.changed_code import add_changed_code
+from service.rules.diagnose.changed_line_text import add_changed_code
 from service.rules.diagnose.difference_causes import decompose_difference
 from service.rules.diagnose.memory_policy import relate_to_policy
 from service.rules.diagnose.profile_facts import Facts

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from service.config.database_address import hide_password, parse_address
 from service.store.engine import postgres_writer_order, task_locks, wal
+from service.store.engine.connection_parameters import choose_engine_options
 from service.store.engine.deferred_work import DeferredWork
 from service.store.engine.error_codes import READ_ONLY_TRANSACTION, is_collision
 from service.store.engine.private_files import correct_modes
@@ -26,18 +27,6 @@ BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
 """The same while somebody waits for the service to start."""
-_CONNECTION_TIMEOUTS = {
-    "connect_timeout": 10,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-}
-"""Options of PostgreSQL's client library: this machine notices within half a minute that the server's machine or the
-network is gone, even while it waits for an answer. By default, this takes a quarter of an hour, or hours."""
-CONNECTIONS = 20
-"""Maximum number of connections to PostgreSQL per process: one for each concurrent request, for each background task
-and for deferred work, and another for the lock of each exclusive task. So none of them waits for a connection."""
 CACHE_KIB = 65536
 """Size, in KiB, of the page cache of each SQLite connection: a batch of runs touches a page of every series."""
 
@@ -56,7 +45,7 @@ class Database:
             Whether SQLite checks foreign keys; PostgreSQL always does.
         """
         self.url: URL = parse_address(url)
-        self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
+        self.engine: Engine = create_engine(self.url, **choose_engine_options(self.url))
         self._reading_engine = self.engine
         self._running_ingests: list[None] = []  # one entry for each; a list serves as a counter without a lock
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -169,14 +158,6 @@ class Database:
         if self._checkpoints is not None:
             self._checkpoints.stop()
         self.engine.dispose()
-
-
-def _choose_engine_options(url: URL) -> dict[str, Any]:
-    """Return the options of the engine's connections. Options in the URL take precedence."""
-    if url.get_backend_name() != "postgresql":
-        return {}
-    timeouts = {name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in url.query}
-    return {"pool_size": CONNECTIONS, "max_overflow": 0, "connect_args": timeouts}
 
 
 def _find_file_beside(file: Path, suffix: str) -> Path:

@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, Status
 from service.rules.comparison.compare_stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
 from service.rules.comparison.run_pairing import ComparableRun, Pair
-from service.rules.series.branches import Branches
 from service.rules.series.candidate_commits import collect_history
+from service.rules.series.path_and_branches import Branches
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import named_commits, revisions

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from runner.contract.quarantine import REUSED
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import point_order
-from service.rules.series.branches import Branches, arrange_branches
+from service.rules.series.path_and_branches import Branches, arrange_branches
 from service.store.engine import bulk
 from service.store.models import Environment, Point, RefRow, Revision, Run, Series
 from service.store.revisions import revisions

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runner.contract.number_text import replace_no_break_spaces
 from runner.contract.proof_power import DIRECTION_ERROR, MAX_PAIRS, compute_power, describe_power
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import LARGE_ERROR_SHARE
+from service.rules.comparison.large_differences import LARGE_ERROR_SHARE
 from service.rules.comparison.sign_test import count_signs, decide_direction
 
 

@@ -12,8 +12,8 @@ from runner.dependencies.lookup_tracing import MAX_TRACED_CALLS
 from runner.measuring.measurement import measure_case
 from runner.measuring.trial import Bench
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
-from runner.perf.hidden_programs import describe_hidden_programs
 from runner.perf.ignored_preloads import describe_unmapped_preload
+from runner.perf.lost_programs import describe_hidden_programs
 from runner.workload import Workload, list_cases
 from runner.workload.allocators import find_missing_library
 

@@ -12,8 +12,9 @@ import pytest
 
 from runner.contract.report import Ref, Report, Revision
 from runner.errors import FaultwatchError
-from runner.run_store.document_names import MARKER, Kind, make_name
+from runner.run_store.document_names import Kind, make_name
 from runner.run_store.store import RunStore, open_store
+from runner.run_store.store_version import MARKER
 from runner.subject.repository import Repository
 from tests.runner.sample_reports import report
 

@@ -19,7 +19,8 @@ from service.errors import ServiceError
 from service.jobs.extension import find_scheduler
 from service.pipeline import ingest_reports
 from service.serving import THREADS
-from service.store.engine.database import CONNECTIONS, Database
+from service.store.engine.connection_parameters import CONNECTIONS
+from service.store.engine.database import Database
 from service.store.series import series
 from tests.service import reports
 from tests.service.forges import conftest as on_forges

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Verdict
-from service.rules.series.branches import arrange_branches
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
+from service.rules.series.path_and_branches import arrange_branches
 from service.rules.series.point_order import Trend, arrange_trend
 from service.rules.series.proofs import Proof, apply_proofs, are_changes_excluded
 from service.schemas.history import Cause
-from tests.service.rules.series.test_branches import graph
 from tests.service.rules.series.test_find_drifts import points
+from tests.service.rules.series.test_path_and_branches import graph
 
 
 def trend_of(*levels: int, spread: int = 3) -> Trend:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
 from service.rules.jobs import job_states
-from service.rules.jobs.bisect_preemption import OpenJob, decide_actions
+from service.rules.jobs.bisect_pause_and_end import OpenJob, decide_actions
 from service.rules.jobs.job_states import Action
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.importing.imported_revisions import place_revisions
+from runner.importing.imported_revision_order import place_revisions
 
 MEASURED = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
-from service.rules.series.branches import Branches, arrange_branches
 from service.rules.series.candidate_commits import list_commits_between
 from service.rules.series.find_drifts import find_drifts
+from service.rules.series.path_and_branches import Branches, arrange_branches
 from tests.service.rules.series.test_find_drifts import points
 
 
