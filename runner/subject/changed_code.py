@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from runner.contract.code_change import MAX_CODE_TEXT, ChangedCode
 from runner.subject.code_names import find_enclosing_name
@@ -14,10 +15,17 @@ _MIN_SIMILARITY, _MIN_WORD_SIMILARITY = 0.5, 0.3
 rewritten: all lines have brackets."""
 _MIN_TOKENS = 6
 """Shorter lines, such as brackets, are the same in many places."""
-_MAX_PAIRED_LINES = 200
+_MAX_PAIRED_LINES = 100
 """The lines of a larger hunk are not paired: it rewrites a whole function, and each pair of lines is compared."""
 _Range = tuple[int, int]
 """The index of the first line, and the number of lines."""
+
+
+class _Parts(NamedTuple):
+    """The tokens of a line, and those of them that are names or numbers, each with how often it occurs."""
+
+    tokens: Counter[str]
+    words: Counter[str]
 
 
 def list_changed_code(
@@ -108,11 +116,11 @@ def _pair_lines(removed: Sequence[str], added: Sequence[str]) -> dict[int, int]:
     """Return the index of the removed line that each added line rewrites: the most similar pairs first."""
     if max(len(removed), len(added)) > _MAX_PAIRED_LINES:
         return {}
-    tokens_removed, tokens_added = ([Counter(split_tokens(line)) for line in side] for side in (removed, added))
+    removed_parts, added_parts = ([_count_parts(line) for line in side] for side in (removed, added))
     ranked_pairs = sorted(
         (-_measure_similarity(before, after), abs(i - k), i, k)
-        for i, after in enumerate(tokens_added)
-        for k, before in enumerate(tokens_removed)
+        for i, after in enumerate(added_parts)
+        for k, before in enumerate(removed_parts)
     )
     pairs: dict[int, int] = {}
     for similarity, _, i, k in ranked_pairs:
@@ -121,16 +129,21 @@ def _pair_lines(removed: Sequence[str], added: Sequence[str]) -> dict[int, int]:
     return pairs
 
 
-def _measure_similarity(before: Counter[str], after: Counter[str]) -> float:
-    """Return the share of the tokens that two lines have in common: the Sørensen-Dice coefficient of multisets.
+def _count_parts(line: str) -> _Parts:
+    """Return how often each word, and each other token, is in a line."""
+    tokens = split_tokens(line)
+    words = [token for token in tokens if token[0].isalnum() or token[0] == "_"]
+    return _Parts(Counter(tokens), Counter(words))
 
-    It is 0 if they have too few names and numbers in common.
-    """
-    shared = 2 * (before & after).total() / (before.total() + after.total())
-    words_before, words_after = (
-        Counter({word: n for word, n in side.items() if (word[0].isalnum() or word[0] == "_")})
-        for side in (before, after)
-    )
-    n_words = words_before.total() + words_after.total()
-    is_other = n_words and 2 * (words_before & words_after).total() < _MIN_WORD_SIMILARITY * n_words
-    return 0 if is_other else shared
+
+def _measure_similarity(before: _Parts, after: _Parts) -> float:
+    """Return the share of the tokens that two lines have in common; 0 if they have too few words in common."""
+    if _measure_overlap(before.words, after.words) < _MIN_WORD_SIMILARITY:
+        return 0
+    return _measure_overlap(before.tokens, after.tokens)
+
+
+def _measure_overlap(before: Counter[str], after: Counter[str]) -> float:
+    """Return the Sørensen-Dice coefficient of two multisets; 1 if both are empty."""
+    total = before.total() + after.total()
+    return 2 * (before & after).total() / total if total else 1.0
