@@ -77,7 +77,8 @@ def _try_larger_input(
     from runner.adoption.larger_input import does_enough_work, takes_more
     from runner.subject.build import BuildFailure
 
-    if chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults):
+    has_enough_work = chosen_command.run.passes_number or does_enough_work(chosen_command, runtime_faults)
+    if chosen_command.run.input_file and has_enough_work:
         return None
     try:
         found_build = _find_quick_larger_input(first_measurement, proposal, tree, small_result, runtime_faults)
