@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
 
-_MAX_REBUILD_SECONDS = 180
+_MAX_REBUILD_SECONDS = 300
 """A build that takes longer is not repeated for a larger input."""
 
 
