@@ -72,9 +72,7 @@ def propose_larger_input(
     seconds = max(tried_command.work_seconds, 0.001)  # a divisor
     n_rounds = min(max_bytes // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
-    # A made input has the name of the larger one.
-    is_made = name_larger_file(run.file) == run.file
-    if n_rounds < _MIN_ROUNDS or larger_run is None or is_made:
+    if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
     return _build_repeating_step(run.file, n_rounds, is_stand_in=bool(run.stand_in_file)), larger_run
 
@@ -182,8 +180,10 @@ def does_enough_work(tried_command: TriedCommand, start_faults: int = 0) -> bool
 
 
 def name_larger_file(file: str) -> str:
-    """Return the name of the larger file that is made from a file."""
-    return f"faultwatch-input{PurePosixPath(file).suffix}"
+    """Return the name of the larger file that is made from a file, which may be made itself."""
+    suffix = PurePosixPath(file).suffix
+    name = f"faultwatch-input{suffix}"
+    return name if name != file else f"faultwatch-larger-input{suffix}"
 
 
 def name_missing_file(file: str) -> str:

@@ -79,7 +79,11 @@ def test_an_input_of_hundreds_of_kilobytes_is_repeated_too() -> None:
     assert [choose_first_size(size) for size in (10_000, 400_000, 40 << 20)] == [LARGE_BYTES, 4_000_000, 16 << 20]
     assert propose_larger_input(SMALL, 400_000, max_bytes=4_000_000)
     made = TriedCommand(RunProposal("./x faultwatch-input.csv", input_file="faultwatch-input.csv"), (70, 70))
-    assert propose_larger_input(made, 400_000, max_bytes=4_000_000) is None, "the step would empty its own input"
+    proposed = propose_larger_input(made, 400_000, max_bytes=4_000_000)
+    assert proposed
+    step, run = proposed
+    assert step == "yes faultwatch-input.csv | head -n 10 | xargs cat > faultwatch-larger-input.csv", "two files"
+    assert run.command == "./x faultwatch-larger-input.csv"
 
 
 def test_other_programs_get_the_file_too() -> None:
