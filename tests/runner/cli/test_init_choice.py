@@ -221,6 +221,8 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     host.counts[(larger, "./x faultwatch-input.md")] = (700, 700)
     build = BuildProposal("Make", "make", runs=(start, *build.runs))
     assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md", "the small one did not show"
+    given_number = BuildProposal("Make", "make", runs=(replace(build.runs[1], passes_number=True),))
+    assert choose(host, monkeypatch, given_number) == "make: ./x a.md", "its number makes it work"
     host.counts[("make", "./x a.md")] = (7000, 7000)
     host.built.clear()
     choose(host, monkeypatch, build)
