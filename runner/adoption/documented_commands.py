@@ -327,8 +327,7 @@ def _parse_arguments(
         elif _needs_something_else(word):
             return None
         elif _may_be_missing_file(value, option or previous, is_last=word is words[-1]):
-            name = value.removeprefix("./")
-            file = "" if files or "/" in name else finder.find_substitute(name)
+            file = "" if files or "/" in value else finder.find_substitute(value)
             if not file:
                 return None
             is_substitute = True

@@ -225,14 +225,6 @@ def test_no_other_file_that_only_the_reader_has_is_replaced(line: str) -> None:
     assert list_documented_commands(sources, ["pack"]) == {}
 
 
-@pytest.mark.parametrize(("word", "n_commands"), [("./data.txt", 1), ("./other/data.txt", 0)])
-def test_a_missing_file_of_the_current_folder_is_replaced_too(word: str, n_commands: int) -> None:
-    script = f"hyperfine 'cut2 -d, -f1,8 {word} > /dev/null'\n"
-    files = {"benchmark.sh": script, "LICENSE": "text"}
-    commands = list_documented_commands(listing(files), ["bin/cut2"]).get("bin/cut2", [])
-    assert [command.arguments for command in commands] == [("-d,", "-f1,8", "LICENSE")] * n_commands
-
-
 def test_a_command_with_a_substitute_comes_after_those_with_their_own_files() -> None:
     sources = listing({"README.md": "    pack foo.txt -v\n    pack tests/a.ppm\n", "LICENSE": "", "tests/a.ppm": ""})
     first, second = list_documented_commands(sources, ["pack"])["pack"]
