@@ -239,5 +239,11 @@ def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
     return takes_more_faults or _takes_much_longer(larger_result, other_result)
 
 
+def reads_more(larger_result: TriedCommand, small_result: TriedCommand) -> bool:
+    """Return whether a program works with the larger input, and takes longer for it than for the small one."""
+    takes_longer = larger_result.cpu_seconds >= _MIN_RATIO * small_result.cpu_seconds > 0
+    return larger_result.did_work and takes_longer and not larger_result.reports_error
+
+
 def _takes_much_longer(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
     return larger_result.cpu_seconds >= _MIN_TIME_RATIO * other_result.cpu_seconds > 0

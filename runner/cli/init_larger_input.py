@@ -110,7 +110,13 @@ def _find_quick_larger_input(
     If the program is slow with the input, it gets a smaller one; if it hardly computes with it, it gets a still larger
     one. The project itself is not built again.
     """
-    from runner.adoption.larger_input import choose_first_size, does_more_work, increase_size, reduce_size
+    from runner.adoption.larger_input import (
+        choose_first_size,
+        does_more_work,
+        increase_size,
+        reads_more,
+        reduce_size,
+    )
 
     size = first_measurement.get_input_size(small_result.run, tree)
     max_bytes = choose_first_size(size)
@@ -123,6 +129,10 @@ def _find_quick_larger_input(
         smaller_size = reduce_size(max_bytes, larger_result)
         if smaller_size and not best:
             max_bytes = smaller_size
+            continue
+        if not (best or found_command) and reads_more(larger_result, small_result):
+            # The start hides how much longer the program takes, unless the input is still larger.
+            max_bytes = increase_size(max_bytes, larger_result, runtime_faults)
             continue
         does_more = found_command and (not best or does_more_work(found_command, best[1], runtime_faults))
         if smaller_size or not found_command or not does_more:

@@ -275,6 +275,30 @@ def test_a_program_that_hardly_computes_with_a_larger_input_gets_a_still_larger_
     assert f"head -n {n_rounds} " in chosen, "a larger input is worth it only if it causes more work"
 
 
+@pytest.mark.parametrize(("factor", "is_larger"), [(3, True), (1, False)])
+def test_a_program_that_takes_somewhat_longer_with_a_larger_input_gets_a_still_larger_one(
+    factor: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_larger: bool
+) -> None:
+    class Stream(Host):
+        """Reads its input piece by piece, and takes most of its time to start."""
+
+        def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], *rest: Any) -> list[TriedCommand]:
+            seconds = 0.004 if "yes" not in proposal.command else 0.004 * factor
+            seconds *= 10 if "head -n 4096" in proposal.command else 1
+            return [replace(result, cpu_seconds=seconds) for result in super().try_runs(proposal, runs, *rest)]
+
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 12))
+    build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
+    first, second = (
+        f"sh -c 'make && yes a.md | head -n {number} | xargs cat > faultwatch-input.md'" for number in (256, 4096)
+    )
+    larger = "./x faultwatch-input.md"
+    host = Stream({("make", "./x a.md"): (70, 70), (first, larger): (70, 70), (second, larger): (70, 70)})
+    assert ("head -n 4096" in choose(host, monkeypatch, build)) is is_larger
+
+
 def test_another_input_is_repeated_where_the_first_one_cannot_be(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
