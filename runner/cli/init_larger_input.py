@@ -121,6 +121,7 @@ def _find_quick_larger_input(
     size = first_measurement.get_input_size(small_result.run, tree)
     max_bytes = choose_first_size(size)
     best: tuple[BuildProposal, TriedCommand] | None = None
+    was_slow = False
     while max_bytes:
         found = _try_size(first_measurement, proposal, tree, small_result, runtime_faults, max_bytes)
         if found is None:
@@ -128,9 +129,9 @@ def _find_quick_larger_input(
         build, larger_result, found_command = found
         smaller_size = reduce_size(max_bytes, larger_result)
         if smaller_size and not best:
-            max_bytes = smaller_size
+            max_bytes, was_slow = smaller_size, True
             continue
-        if not (best or found_command) and reads_more(larger_result, small_result):
+        if not (best or found_command or was_slow) and reads_more(larger_result, small_result):
             # The start hides how much longer the program takes, unless the input is still larger.
             max_bytes = increase_size(max_bytes, larger_result, runtime_faults)
             continue
