@@ -69,7 +69,8 @@ def propose_larger_input(
         or does_enough_work(tried_command, start_faults)
     ):
         return None
-    seconds = max(tried_command.work_seconds, 0.001)  # a divisor
+    # The load of the host prolongs a quick execution many times.
+    seconds = max(tried_command.cpu_seconds or tried_command.work_seconds, 0.001)  # a divisor
     n_rounds = min(max_bytes // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:

@@ -75,6 +75,13 @@ def test_a_program_that_hardly_computes_with_a_larger_input_gets_a_still_larger_
     assert increase_size(LARGE_BYTES, take(0.05, faults=7000), start_faults=3000) == 4 * LARGE_BYTES
 
 
+def test_the_load_of_the_host_does_not_limit_how_often_an_input_is_repeated() -> None:
+    loaded = replace(SMALL, seconds=0.02, cpu_seconds=0.002)
+    proposed = propose_larger_input(loaded, 1 << 10, max_bytes=8 << 20)
+    assert proposed
+    assert "head -n 8192 " in proposed[0]
+
+
 def test_an_input_of_hundreds_of_kilobytes_is_repeated_too() -> None:
     assert [choose_first_size(size) for size in (10_000, 400_000, 40 << 20)] == [LARGE_BYTES, 4_000_000, 16 << 20]
     assert propose_larger_input(SMALL, 400_000, max_bytes=4_000_000)
