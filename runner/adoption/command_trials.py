@@ -98,8 +98,9 @@ def _add_further_runs(
     """Yield the given commands, and commands that the results of a program's earlier commands suggest.
 
     These come just before the program's commands that only print a version or the usage: the input that causes
-    the most faults, a folder of inputs for a program that works on the folder in which it starts, and subcommands
-    and examples, which are read from the help, for a program that has refused every file.
+    the most faults, scripts with a number by which they choose how much they compute, a folder of inputs for a program
+    that works on the folder in which it starts, and subcommands and examples, which are read from the help, for a
+    program that has refused every file.
 
     Parameters
     ----------
@@ -122,6 +123,7 @@ def _add_further_runs(
         heaviest_input = input_trials.find_heaviest_input(first_measurement, proposal, results, tree)
         if heaviest_input:
             yield heaviest_input
+        yield from input_trials.list_runs_with_number(first_measurement, proposal, results, tree)
         if folder and any(works_on_folder(result, results) for result in results):
             command = f"{start_command} {folder}"
             yield replace(run, command=command, input_file=folder, may_do_nothing=False, is_folder=True)

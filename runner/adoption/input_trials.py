@@ -10,12 +10,17 @@ from msgspec.structs import replace
 
 from runner.adoption.command_choice import MAX_PROGRAMS, SLOW_SECONDS, is_redirected, may_ignore_file
 from runner.adoption.exit_status import contains_most_words
-from runner.adoption.first_measurement import MAX_QUICK_SECONDS, MAX_SEARCH_SECONDS, FirstMeasurement
+from runner.adoption.first_measurement import (
+    MAX_QUICK_SECONDS,
+    MAX_SEARCH_SECONDS,
+    QUICK_TIMEOUT_SECONDS,
+    FirstMeasurement,
+)
 from runner.adoption.input_files import list_similar_inputs
 from runner.adoption.larger_folder import choose_folder, may_work_on_folder, run_in_empty_folder, run_in_folder
 from runner.adoption.larger_input import name_missing_file, replace_file
 from runner.adoption.made_inputs import add_making_step, find_missing_format, list_made_input_runs
-from runner.adoption.printed_text import is_usage, reports_error
+from runner.adoption.printed_text import is_usage, prints_error_line, reports_error
 from runner.adoption.proposal import ANY_SHELL_START, BuildProposal, RunProposal, build_shell_command
 from runner.adoption.server_proposals import get_program
 from runner.adoption.tree_files import get_size, read_text
@@ -24,6 +29,17 @@ from runner.execution.execute import ProgramResult
 
 STANDARD_INPUT_ARGUMENT = "-"
 """The usual argument by which a program that takes text as its argument reads its standard input instead."""
+_READS_ARGUMENTS = re.compile(r"\bv?argv\b|\bargs?\s*\[\s*\d|\bargs\b\s*\(|\bARGV\b|\bscriptArgs\b")
+"""What a script contains that reads its arguments, in several languages."""
+_MAX_NUMBERED_FILES = 4
+"""How many such scripts are tried with numbers."""
+_FIRST_NUMBER, _MAX_EXPONENT, _MAX_NUMBER = 4, 64, 1_000_000
+"""The first number, the one up to which it may be an exponent, and the one from which none is tried."""
+_FEW_CPU_SECONDS, _MAX_NUMBER_SECONDS = 0.1, 1.0
+"""A script that takes less CPU time than the first does little work. With a number, it takes at most the second. Both
+are in seconds."""
+_MIN_NUMBER_RATIO = 3
+"""A script takes at least this many times as long with the chosen number as with the first, if it reads the number."""
 _SAME_OUTPUT = "the output is the same as without the file"
 """What is known of a program that prints the same with a file as its standard input."""
 
@@ -131,6 +147,54 @@ def find_heaviest_input(
     if heaviest_run is None or tried_file not in faults_by_file or added_faults < min(heaviest_result.faults):
         return None
     return replace(heaviest_run, input_file=heaviest_file, is_heaviest=True)
+
+
+def list_runs_with_number(
+    first_measurement: FirstMeasurement, proposal: BuildProposal, results: Sequence[TriedCommand], tree: Path
+) -> list[RunProposal]:
+    """Return commands that give scripts the number by which they choose how much they compute.
+
+    Many benchmarks in a language are such scripts, and do hardly anything without the number. Empty if a script does
+    enough work without it, or if none that reads its arguments does more work with a larger number.
+    """
+    results_with_input = [result for result in results if result.did_work and result.run.input_file]
+    runs = [result.run for result in results_with_input if result.run.command.endswith(f" {result.run.file}")]
+    if not runs or max(result.work_seconds for result in results_with_input) > _FEW_CPU_SECONDS:
+        return []
+    similar_files = list_similar_inputs(first_measurement.sources, runs[0].file, lambda file: get_size(tree / file))
+    files = [
+        file
+        for file in (runs[0].file, *similar_files)
+        if _READS_ARGUMENTS.search(first_measurement.sources.read_text(file))
+    ]
+    scripts = [replace_file(replace(runs[0], passes_number=True), file) for file in files[:_MAX_NUMBERED_FILES]]
+    further_runs = [
+        _choose_number(first_measurement, proposal, replace(run, input_file=file), tree)
+        for file, run in zip(files, scripts, strict=False)
+        if run
+    ]
+    return [run for run in further_runs if run]
+
+
+def _choose_number(
+    first_measurement: FirstMeasurement, proposal: BuildProposal, run: RunProposal, tree: Path
+) -> RunProposal | None:
+    """Return the command of a script with a number with which it computes for a good while; None if there is none.
+
+    The number is increased by little at first, because the work may grow exponentially with it.
+    """
+    first_seconds = last_seconds = 0.0
+    chosen_run = None
+    number = _FIRST_NUMBER
+    while number < _MAX_NUMBER and last_seconds < _FEW_CPU_SECONDS:
+        run_with_number = replace(run, command=f"{run.command} {number}")
+        result, _, cpu_seconds = first_measurement.execute_once(proposal, run_with_number, tree, QUICK_TIMEOUT_SECONDS)
+        if result.status != 0 or cpu_seconds > _MAX_NUMBER_SECONDS or prints_error_line(result.output):
+            break
+        chosen_run, last_seconds = run_with_number, cpu_seconds
+        first_seconds = first_seconds or cpu_seconds
+        number = number * 3 // 2 if number < _MAX_EXPONENT else number * 3
+    return chosen_run if last_seconds >= _MIN_NUMBER_RATIO * first_seconds else None
 
 
 def _count_faults_by_file(

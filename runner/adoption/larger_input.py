@@ -15,16 +15,21 @@ from runner.adoption.tried_command import MAX_NATIVE_START_FAULTS, TriedCommand
 _FEW_FAULTS = 5000
 """An execution with fewer faults, or with fewer in addition to those of its start if these are known, consists largely
 of its start: a program with a language runtime takes 3,000 faults to start, and more with its packages."""
-LARGE_BYTES = 1 << 20
-"""The size of a larger input in bytes, if the program is quick enough."""
+LARGE_BYTES, _MAX_LARGE_BYTES = 1 << 20, 16 << 20
+"""The size of the first larger input in bytes, and of the largest one for a program that is still quick with that."""
 _AIMED_SECONDS = SLOW_SECONDS / 2
 """If a program is too slow with a larger input, the next one is so large that it should take this long, in seconds."""
 _MAX_SECONDS = 20.0
 """The largest duration of an execution with the larger input, in seconds, estimated as if starting took no time."""
+_QUICK_SECONDS, _AIMED_QUICK_SECONDS = 0.1, 0.2
+"""A program that takes less CPU time than the first with its larger input shows little of a regression. The next one
+is so large that it should take the second. Both are in seconds."""
 _MIN_ROUNDS = 10
 """The smallest number of repetitions of the small input for which a larger one is worth a build step."""
 _JSON_SUFFIXES = (".json", ".geojson")
 """Suffixes of files with a single value, whose repetition would be invalid."""
+_SEPARATOR_FILE = "faultwatch-separator"
+"""The file that stands between two of such values."""
 _TEXT_SUFFIXES = ("", ".txt", ".md", ".rst")
 """Suffixes of stand-ins that are text."""
 _MAX_OTHER_PROGRAMS = 3
@@ -64,12 +69,18 @@ def propose_larger_input(
         or does_enough_work(tried_command, start_faults)
     ):
         return None
-    seconds = max(tried_command.work_seconds, 0.001)  # a divisor
+    # The load of the host prolongs a quick execution many times.
+    seconds = max(tried_command.cpu_seconds or tried_command.work_seconds, 0.001)  # a divisor
     n_rounds = min(max_bytes // size, int(_MAX_SECONDS / seconds))
     larger_run = replace_file(run, name_larger_file(run.file))
     if n_rounds < _MIN_ROUNDS or larger_run is None:
         return None
     return _build_repeating_step(run.file, n_rounds, is_stand_in=bool(run.stand_in_file)), larger_run
+
+
+def choose_first_size(size: int) -> int:
+    """Return the size of the first larger input for a file of a size, both in bytes."""
+    return max(LARGE_BYTES, min(size * _MIN_ROUNDS, _MAX_LARGE_BYTES))
 
 
 def reduce_size(n_bytes: int, slow_result: TriedCommand) -> int:
@@ -86,22 +97,42 @@ def reduce_size(n_bytes: int, slow_result: TriedCommand) -> int:
     return int(n_bytes * _AIMED_SECONDS / slow_result.work_seconds) if is_slow else 0
 
 
-def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str:
-    """Return a shell command that repeats a file into the larger one.
+def increase_size(n_bytes: int, result: TriedCommand, start_faults: int = 0) -> int:
+    """Return the size of a still larger input, in bytes; 0 if the program works enough with the one that it got.
 
-    JSON texts become the elements of an array. The lines of a stand-in, which is any text, end with the number of the
-    repetition: a compressor or an index of words, for example, does less work for a text that repeats.
+    Parameters
+    ----------
+    n_bytes, result
+        The size of a larger input in bytes, and the result of the program with it.
+    start_faults
+        The faults with which the program's runtime starts (see :func:`count_runtime_faults`).
+    """
+    if not 0 < result.cpu_seconds < _QUICK_SECONDS or does_enough_work(result, start_faults):
+        return 0
+    larger_size = min(int(n_bytes * _AIMED_QUICK_SECONDS / result.cpu_seconds), _MAX_LARGE_BYTES)
+    return larger_size if larger_size >= _MIN_RATIO * n_bytes else 0
+
+
+def _build_repeating_step(file: str, n_rounds: int, *, is_stand_in: bool) -> str:
+    """Return a shell command that repeats a file into the larger one, with few processes.
+
+    JSON texts become the elements of an array. The lines of a stand-in, which is any text, end with their numbers: a
+    compressor or an index of words, for example, does less work for a text that repeats.
     """
     suffix = PurePosixPath(file).suffix.lower()
     if is_stand_in and suffix in _TEXT_SUFFIXES:
-        repeating = f'for round in $(seq {n_rounds}); do sed "s/$/ $round/" {file}; done'
+        repeating = f'{_repeat(file, n_rounds)} | awk "{{ print \\$0, NR }}"'
     elif suffix in _JSON_SUFFIXES:
-        repeating = (
-            f"{{ echo [; for round in $(seq {n_rounds - 1}); do cat {file}; echo ,; done; cat {file}; echo ]; }}"
-        )
+        elements = _repeat(f"{_SEPARATOR_FILE} {file}", n_rounds - 1)
+        repeating = f"echo , > {_SEPARATOR_FILE} && {{ echo [; cat {file}; {elements}; echo ]; }}"
     else:
-        repeating = f"for round in $(seq {n_rounds}); do cat {file}; done"
+        repeating = _repeat(file, n_rounds)
     return f"{repeating} > {name_larger_file(file)}"
+
+
+def _repeat(files: str, n_rounds: int) -> str:
+    """Return a shell command that prints files again and again."""
+    return f"yes {files} | head -n {n_rounds} | xargs cat"
 
 
 def list_runs_of_other_programs(
@@ -150,8 +181,10 @@ def does_enough_work(tried_command: TriedCommand, start_faults: int = 0) -> bool
 
 
 def name_larger_file(file: str) -> str:
-    """Return the name of the larger file that is made from a file."""
-    return f"faultwatch-input{PurePosixPath(file).suffix}"
+    """Return the name of the larger file that is made from a file, which may be made itself."""
+    suffix = PurePosixPath(file).suffix
+    name = f"faultwatch-input{suffix}"
+    return name if name != file else f"faultwatch-larger-input{suffix}"
 
 
 def name_missing_file(file: str) -> str:
@@ -205,6 +238,12 @@ def takes_more(larger_result: TriedCommand, other_result: TriedCommand) -> bool:
     computes_less = larger_result.cpu_seconds * _MIN_RATIO < other_result.cpu_seconds
     takes_more_faults = min(larger_result.faults) > min(other_result.faults) and not computes_less
     return takes_more_faults or _takes_much_longer(larger_result, other_result)
+
+
+def reads_more(larger_result: TriedCommand, small_result: TriedCommand) -> bool:
+    """Return whether a program works with the larger input, and takes longer for it than for the small one."""
+    takes_longer = larger_result.cpu_seconds >= _MIN_RATIO * small_result.cpu_seconds > 0
+    return larger_result.did_work and takes_longer and not larger_result.reports_error
 
 
 def _takes_much_longer(larger_result: TriedCommand, other_result: TriedCommand) -> bool:

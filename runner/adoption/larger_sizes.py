@@ -21,6 +21,9 @@ _MAX_EXPONENT = 32
 """A smaller number may be an exponent, as that of ``-g 10`` for 1,024 nodes, so it is increased little by little."""
 _MIN_RATIO = 1.2
 """A size that takes fewer times the faults when it is increased is not what the memory depends on."""
+_FEW_CPU_SECONDS, _MIN_TIME_RATIO = 0.1, 1.5
+"""A command that takes less CPU time than the first, in seconds, hardly computes. A number that makes it take this many
+times longer, such as one of rounds, is then increased although it does not change the memory."""
 _MAX_QUICK_SECONDS = SLOW_SECONDS / 4
 """A command that takes more CPU time, in seconds, may be too slow with the next size."""
 
@@ -28,7 +31,8 @@ _MAX_QUICK_SECONDS = SLOW_SECONDS / 4
 def increase_sizes(tried_command: TriedCommand, try_command: Callable[[RunProposal], TriedCommand]) -> TriedCommand:
     """Return the result of a command with larger sizes in it; the given one if it has none or does enough work.
 
-    Each size is increased as long as this takes many more faults and the program stays quick.
+    Each size is increased as long as this takes many more faults and the program stays quick. If the program hardly
+    computes, a number of rounds is increased too.
 
     Parameters
     ----------
@@ -68,13 +72,13 @@ def _may_take_more(result: TriedCommand) -> bool:
 
 
 def _takes_more(larger_result: TriedCommand, result: TriedCommand) -> bool:
-    """Return whether a larger size takes many more faults, is not slow, and does not make a steady count vary."""
-    return (
-        larger_result.did_work
-        and larger_result.work_seconds <= SLOW_SECONDS
-        and min(larger_result.faults) >= _MIN_RATIO * max(result.faults)
-        and (is_steady(larger_result) or not is_steady(result))
-    )
+    """Return whether a larger size causes much more work, is not slow, and does not make a steady count vary."""
+    if not larger_result.did_work or larger_result.work_seconds > SLOW_SECONDS:
+        return False
+    takes_more_faults = min(larger_result.faults) >= _MIN_RATIO * max(result.faults)
+    hardly_computes = 0 < result.cpu_seconds < _FEW_CPU_SECONDS
+    takes_longer = hardly_computes and larger_result.cpu_seconds >= _MIN_TIME_RATIO * result.cpu_seconds
+    return (takes_more_faults or takes_longer) and (is_steady(larger_result) or not is_steady(result))
 
 
 def _replace_size(command: str, place: int, increase: Callable[[int], int]) -> str:

@@ -125,4 +125,4 @@ def has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand])
     is_tiny = all(result.is_nearly_start for result in results_with_input)
     max_inputs = _MAX_TINY_INPUTS if is_tiny else _MAX_INPUTS
     is_enough = len(seconds) >= max_inputs or sum(quick_seconds) > MAX_SECONDS or is_slow
-    return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest)
+    return bool(run.input_file) and is_enough and not (run.is_folder or run.is_heaviest or run.passes_number)

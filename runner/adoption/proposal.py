@@ -84,6 +84,8 @@ class RunProposal(Struct, frozen=True):
         Whether another command writes a short text for the program, as a document of the project shows.
     is_heaviest
         Whether its input causes the most faults of many similar ones.
+    passes_number
+        Whether its input is a script, and is given the number by which it chooses how much it computes.
     """
 
     command: str
@@ -106,6 +108,7 @@ class RunProposal(Struct, frozen=True):
     takes_files: bool = False
     reads_text: bool = False
     is_heaviest: bool = False
+    passes_number: bool = False
 
     @property
     def is_server(self) -> bool:

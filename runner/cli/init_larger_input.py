@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
 
-_MAX_REBUILD_SECONDS = 180
+_MAX_REBUILD_SECONDS = 300
 """A build that takes longer is not repeated for a larger input."""
 
 
@@ -77,7 +77,8 @@ def _try_larger_input(
     from runner.adoption.larger_input import does_enough_work, takes_more
     from runner.subject.build import BuildFailure
 
-    if chosen_command.run.input_file and does_enough_work(chosen_command, runtime_faults):
+    has_enough_work = chosen_command.run.passes_number or does_enough_work(chosen_command, runtime_faults)
+    if chosen_command.run.input_file and has_enough_work:
         return None
     try:
         found_build = _find_quick_larger_input(first_measurement, proposal, tree, small_result, runtime_faults)
@@ -106,34 +107,80 @@ def _find_quick_larger_input(
 ) -> tuple["BuildProposal", "TriedCommand"] | None:
     """Return a build that makes a larger input with which a program is quick, and the command with it; None if none.
 
-    If the program is slow with the input, it gets a smaller one. The project itself is not built again.
+    If the program is slow with the input, it gets a smaller one; if it hardly computes with it, it gets a still larger
+    one. The project itself is not built again.
+    """
+    from runner.adoption.larger_input import (
+        choose_first_size,
+        does_more_work,
+        increase_size,
+        reads_more,
+        reduce_size,
+    )
+
+    size = first_measurement.get_input_size(small_result.run, tree)
+    max_bytes = choose_first_size(size)
+    best: tuple[BuildProposal, TriedCommand] | None = None
+    was_slow = False
+    while max_bytes:
+        found = _try_size(first_measurement, proposal, tree, small_result, runtime_faults, max_bytes)
+        if found is None:
+            return best
+        build, larger_result, found_command = found
+        smaller_size = reduce_size(max_bytes, larger_result)
+        if smaller_size and not best:
+            max_bytes, was_slow = smaller_size, True
+            continue
+        if not (best or found_command or was_slow) and reads_more(larger_result, small_result):
+            # The start hides how much longer the program takes, unless the input is still larger.
+            max_bytes = increase_size(max_bytes, larger_result, runtime_faults)
+            continue
+        does_more = found_command and (not best or does_more_work(found_command, best[1], runtime_faults))
+        if smaller_size or not found_command or not does_more:
+            return best
+        best = build, found_command
+        # Another program that works with the input is measured as it is.
+        is_same_program = found_command is larger_result
+        max_bytes = increase_size(max_bytes, found_command, runtime_faults) if is_same_program else 0
+    return best
+
+
+def _try_size(
+    first_measurement: "FirstMeasurement",
+    proposal: "BuildProposal",
+    tree: Path,
+    small_result: "TriedCommand",
+    runtime_faults: int,
+    max_bytes: int,
+) -> tuple["BuildProposal", "TriedCommand", "TriedCommand | None"] | None:
+    """Return a build that makes an input of a size, the program's result with it, and a command that does more work.
+
+    None if no such input is proposed, or if the build takes too long. The last element is None if the program is slow,
+    or if no program does more work.
     """
     from runner.adoption.command_trials import try_runs
-    from runner.adoption.larger_input import LARGE_BYTES, propose_larger_input, reduce_size
+    from runner.adoption.larger_input import propose_larger_input, reduce_size
     from runner.adoption.proposal import add_build_step
 
-    max_bytes = LARGE_BYTES
     size = first_measurement.get_input_size(small_result.run, tree)
-    while larger_proposal := propose_larger_input(small_result, size, runtime_faults, max_bytes):
-        if _takes_long_to_build(first_measurement, proposal):
-            return None
-        step, run = larger_proposal
-        build = add_build_step(proposal, step)
-        with (
-            show_activity("making a larger input") as show_progress,
-            first_measurement.extend_build(proposal, step, tree) as extended_tree,
-        ):
-            # Take only the first result. If the command fails, the second trial passes the file as standard input,
-            # which cannot be compared with the trial of the small file.
-            result = next(iter(try_runs(first_measurement, build, [run], extended_tree, show_progress)))
-            max_bytes = reduce_size(max_bytes, result)
-            if max_bytes:
-                continue
-            found_command = _find_command_with_more_work(
-                first_measurement, build, result, small_result, extended_tree, show_progress, runtime_faults
-            )
-            return (build, found_command) if found_command else None
-    return None
+    larger_proposal = propose_larger_input(small_result, size, runtime_faults, max_bytes)
+    if larger_proposal is None or _takes_long_to_build(first_measurement, proposal):
+        return None
+    step, run = larger_proposal
+    build = add_build_step(proposal, step)
+    with (
+        show_activity("making a larger input") as show_progress,
+        first_measurement.extend_build(proposal, step, tree) as extended_tree,
+    ):
+        # Take only the first result. If the command fails, the second trial passes the file as standard input, which
+        # cannot be compared with the trial of the small file.
+        result = next(iter(try_runs(first_measurement, build, [run], extended_tree, show_progress)))
+        if reduce_size(max_bytes, result):
+            return build, result, None
+        found_command = _find_command_with_more_work(
+            first_measurement, build, result, small_result, extended_tree, show_progress, runtime_faults
+        )
+        return build, result, found_command
 
 
 def _try_larger_folder(

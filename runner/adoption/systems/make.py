@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
+from runner.adoption.systems.documented_assignments import find_usual_assignments
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _TEMPLATES = tuple(f"Makefile.{kind}" for kind in ("vanilla", "linux", "unix", "gcc", "gnu", "generic", "default"))
@@ -62,7 +63,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
     Where a target only runs programs, such as tests, these are made instead of it, unless the default target makes
     them. Targets that link a program, but which the default target does not need, come after them, all at once.
-    Targets that work outside of the tree are left out. Without a makefile at the top, the makefiles of several folders
+    Targets that work outside of the tree are left out. The default target is also proposed with the variables that a
+    document assigns to choose a usual compiler. Without a makefile at the top, the makefiles of several folders
     are proposed, because one may be for another operating system.
     """
     return [proposal for file in _list_makefiles(sources) for proposal in _propose_targets(sources, file)]
@@ -114,6 +116,10 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     # If one program of the default target cannot be built, the others may be.
     part_targets = _list_parts(rules, default, {*targets, *outside_targets})
     goals_by_target = {name: " ".join(sorted(programs)) for name, programs in programs_by_target.items()}
+    # If the makefile builds nothing until a variable names the compiler, the documents say how.
+    assignments = find_usual_assignments(sources, {name for name, _ in _VARIABLE.findall(text)} | _list_read(text))
+    if assignments and "" in targets:
+        targets.insert(targets.index("") + 1, assignments)
     return [
         BuildProposal(
             "Make",
@@ -130,6 +136,11 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
         )
         for target in [*targets, *part_targets, *last_targets]
     ]
+
+
+def _list_read(text: str) -> set[str]:
+    """Return the variables that a makefile reads."""
+    return set(_VARIABLE_REFERENCE.findall(text))
 
 
 def _list_linked_targets(rules: "Mapping[str, _Rule]", excluded_targets: Collection[str]) -> list[str]:

@@ -360,6 +360,7 @@ def test_more_inputs_are_tried_while_each_hardly_does_more_than_start(faults: in
     results = [TriedCommand(run, (faults,), cpu_seconds=0.002, seconds=0.002) for run in runs]
     assert has_enough_inputs(runs[4], results[:4]) is is_enough
     assert has_enough_inputs(runs[8], results[:8])
+    assert not has_enough_inputs(replace(runs[8], passes_number=True), results[:8]), "it does more with a number"
 
 
 @pytest.mark.parametrize("is_test", [True, False])

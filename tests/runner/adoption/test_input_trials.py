@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,40 @@ def test_the_similar_input_that_causes_the_most_faults_is_tried(
     slow = TriedCommand(RunProposal("./x test/s.gv", input_file="test/s.gv"), (8000, 8000), seconds=9.0)
     assert input_trials.find_heaviest_input(first, BuildProposal("Make", "make"), [slow], tmp_path) is None
     assert input_trials.find_heaviest_input(first, BuildProposal("Make", "make"), [reading, slow], tmp_path) == heaviest
+
+
+@pytest.mark.parametrize(
+    ("seconds_of", "expected"),
+    [
+        (lambda number: 0.004 + 1.6**number / 1e6, "./x test/sum.lua 28"),  # exponential work
+        (lambda number: 0.004 + number / 20_000, "./x test/sum.lua 2538"),
+        (lambda number: 0.004 + (number >= 9) * 8, ""),  # it is soon too slow
+        (lambda number: 0.004, ""),  # it ignores its arguments
+    ],
+)
+def test_a_script_gets_the_number_by_which_it_chooses_how_much_it_computes(
+    seconds_of: Callable[[int], float], expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    texts = {"test/sum.lua": "n = tonumber(arg[1]) or 1", "test/hello.lua": 'print("hello")'}
+    (tmp_path / "test").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing(texts)
+    result = ProgramResult(0, output="", error="", seconds=0.0, deadline=1.0)
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "execute_once",
+        lambda _, __, run, ___, ____: (result, 150, seconds_of(int(run.command.split()[-1]))),
+    )
+    build, tried_file = BuildProposal("Make", "make"), RunProposal("./x test/hello.lua", input_file="test/hello.lua")
+    reading = TriedCommand(tried_file, (150, 150), seconds=0.01)
+    runs = input_trials.list_runs_with_number(first, build, [reading], tmp_path)
+    assert [run.command for run in runs] == ([expected] if expected else [])
+    assert all(run.passes_number and run.input_file == "test/sum.lua" for run in runs)
+    working = replace(reading, seconds=0.3)
+    assert not input_trials.list_runs_with_number(first, build, [working], tmp_path), "it needs no number"
+    assert not input_trials.list_runs_with_number(first, build, [], tmp_path)
 
 
 def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:

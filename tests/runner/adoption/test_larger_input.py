@@ -7,8 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from runner.adoption.larger_input import (
+    LARGE_BYTES,
+    choose_first_size,
     count_runtime_faults,
     does_more_work,
+    increase_size,
     list_runs_of_other_programs,
     propose_larger_input,
     takes_more,
@@ -24,7 +27,7 @@ def test_a_small_input_is_repeated_by_a_step_of_the_build() -> None:
     proposed = propose_larger_input(SMALL, 10_000)
     assert proposed
     step, run = proposed
-    assert step == "for round in $(seq 104); do cat bench/a.md; done > faultwatch-input.md"
+    assert step == "yes bench/a.md | head -n 104 | xargs cat > faultwatch-input.md"
     assert (run.command, run.input_file) == ("./x -f faultwatch-input.md", "bench/a.md")
     assert add_build_step(MAKE, step).command == f"sh -c 'make -j$(nproc) && {step}'"
     assert add_build_step(BuildProposal("scripts", ""), step).command == f"sh -c '{step}'"
@@ -57,6 +60,37 @@ def test_the_lines_of_a_text_that_stands_in_for_an_input_do_not_repeat(file: str
     subprocess.run(shlex.split(build.command), cwd=tmp_path, check=True)
     lines = next(tmp_path.glob("faultwatch-input*")).read_text().splitlines()
     assert (len(lines), len(set(lines))) == (10, n_lines)
+
+
+def test_a_program_that_hardly_computes_with_a_larger_input_gets_a_still_larger_one() -> None:
+    def take(cpu_seconds: float, faults: int = 700) -> TriedCommand:
+        return TriedCommand(SMALL.run, (faults, faults), cpu_seconds=cpu_seconds)
+
+    assert increase_size(LARGE_BYTES, take(0.05)) == 4 * LARGE_BYTES, "it should take 0.2 s"
+    assert increase_size(LARGE_BYTES, take(0.001)) == 16 * LARGE_BYTES, "the step should not fill the disk"
+    assert increase_size(16 * LARGE_BYTES, take(0.05)) == 0
+    assert increase_size(LARGE_BYTES, take(0.15)) == 0
+    assert increase_size(LARGE_BYTES, take(0.0)) == 0, "unknown"
+    assert increase_size(LARGE_BYTES, take(0.05, faults=7000)) == 0
+    assert increase_size(LARGE_BYTES, take(0.05, faults=7000), start_faults=3000) == 4 * LARGE_BYTES
+
+
+def test_the_load_of_the_host_does_not_limit_how_often_an_input_is_repeated() -> None:
+    loaded = replace(SMALL, seconds=0.02, cpu_seconds=0.002)
+    proposed = propose_larger_input(loaded, 1 << 10, max_bytes=8 << 20)
+    assert proposed
+    assert "head -n 8192 " in proposed[0]
+
+
+def test_an_input_of_hundreds_of_kilobytes_is_repeated_too() -> None:
+    assert [choose_first_size(size) for size in (10_000, 400_000, 40 << 20)] == [LARGE_BYTES, 4_000_000, 16 << 20]
+    assert propose_larger_input(SMALL, 400_000, max_bytes=4_000_000)
+    made = TriedCommand(RunProposal("./x faultwatch-input.csv", input_file="faultwatch-input.csv"), (70, 70))
+    proposed = propose_larger_input(made, 400_000, max_bytes=4_000_000)
+    assert proposed
+    step, run = proposed
+    assert step == "yes faultwatch-input.csv | head -n 10 | xargs cat > faultwatch-larger-input.csv", "two files"
+    assert run.command == "./x faultwatch-larger-input.csv"
 
 
 def test_other_programs_get_the_file_too() -> None:
@@ -160,4 +194,4 @@ def test_a_build_with_quotes_gets_the_step_that_makes_the_larger_input(command: 
     assert proposed
     shell, option, text = shlex.split(add_build_step(BuildProposal("your command", command), proposed[0]).command)
     assert (shell, option) == ("sh", "-c")
-    assert text.startswith("make CFLAGS='-O2 -g' && for round ")
+    assert text.startswith("make CFLAGS='-O2 -g' && yes ")

@@ -43,3 +43,13 @@ def test_sizes_stay_so_that_the_program_is_quick_and_its_count_repeats() -> None
     assert increase_sizes(small, lambda run: count(run.command, 900, seconds=3.0)) is small
     assert increase_sizes(small, lambda run: count(run.command, 900, spread=90)) is small
     assert increase_sizes(count("./x -n 9", 6000), lambda run: count(run.command, 9000)).run.command == "./x -n 9"
+
+
+@pytest.mark.parametrize(("seconds_per_round", "n_rounds"), [(0.002, 80), (0.05, 10), (0.0, 10)])
+def test_rounds_are_added_until_the_program_computes_for_a_while(seconds_per_round: float, n_rounds: int) -> None:
+    def try_command(run: RunProposal) -> TriedCommand:
+        number = int(run.command.split()[-1])
+        return TriedCommand(run, (300, 300), seconds=0.1, cpu_seconds=0.001 + seconds_per_round * number)
+
+    result = increase_sizes(try_command(RunProposal("./x --rounds 10")), try_command)
+    assert result.run.command == f"./x --rounds {n_rounds}"

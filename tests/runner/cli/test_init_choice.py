@@ -211,7 +211,7 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     Path("make").mkdir()
     Path("make/a.md").write_bytes(bytes(1 << 16))
     build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
-    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    larger = "sh -c 'make && yes a.md | head -n 16 | xargs cat > faultwatch-input.md'"
     host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (700, 700)})
     assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md"
     host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (75, 75)})
@@ -221,6 +221,8 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     host.counts[(larger, "./x faultwatch-input.md")] = (700, 700)
     build = BuildProposal("Make", "make", runs=(start, *build.runs))
     assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md", "the small one did not show"
+    given_number = BuildProposal("Make", "make", runs=(replace(build.runs[1], passes_number=True),))
+    assert choose(host, monkeypatch, given_number) == "make: ./x a.md", "its number makes it work"
     host.counts[("make", "./x a.md")] = (7000, 7000)
     host.built.clear()
     choose(host, monkeypatch, build)
@@ -234,7 +236,7 @@ def test_a_program_that_is_slow_with_a_larger_input_gets_a_smaller_one(
         """Takes long for many copies of its input."""
 
         def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], *rest: Any) -> list[TriedCommand]:
-            is_slow = "seq 256" in proposal.command
+            is_slow = "head -n 256" in proposal.command
             results = super().try_runs(proposal, runs, *rest)
             return [replace(result, seconds=4.0) for result in results] if is_slow else results
 
@@ -243,12 +245,59 @@ def test_a_program_that_is_slow_with_a_larger_input_gets_a_smaller_one(
     Path("make/a.md").write_bytes(bytes(1 << 12))
     build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
     largest, smaller = (
-        f"sh -c 'make && for round in $(seq {n_rounds}); do cat a.md; done > faultwatch-input.md'"
-        for n_rounds in (256, 64)
+        f"sh -c 'make && yes a.md | head -n {n_rounds} | xargs cat > faultwatch-input.md'" for n_rounds in (256, 64)
     )
     counts = {("make", "./x a.md"): (70, 70), (largest, "./x faultwatch-input.md"): (9000, 9000)}
     host = SlowReader(counts | {(smaller, "./x faultwatch-input.md"): (700, 700)})
     assert choose(host, monkeypatch, build) == f"{smaller}: ./x faultwatch-input.md"
+
+
+@pytest.mark.parametrize(("faults", "n_rounds"), [(3000, 1024), (750, 256)])
+def test_a_program_that_hardly_computes_with_a_larger_input_gets_a_still_larger_one(
+    faults: int, n_rounds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class QuickReader(Host):
+        """Takes 50 ms for each larger input."""
+
+        def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], *rest: Any) -> list[TriedCommand]:
+            seconds = 0.05 if "yes" in proposal.command else 0.002
+            return [replace(result, cpu_seconds=seconds) for result in super().try_runs(proposal, runs, *rest)]
+
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 12))
+    build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
+    first, second = (
+        f"sh -c 'make && yes a.md | head -n {number} | xargs cat > faultwatch-input.md'" for number in (256, 1024)
+    )
+    counts = {("make", "./x a.md"): (70, 70), (first, "./x faultwatch-input.md"): (700, 700)}
+    host = QuickReader(counts | {(second, "./x faultwatch-input.md"): (faults, faults)})
+    chosen = choose(host, monkeypatch, build)
+    assert f"head -n {n_rounds} " in chosen, "a larger input is worth it only if it causes more work"
+
+
+@pytest.mark.parametrize(("factor", "is_larger"), [(3, True), (1, False)])
+def test_a_program_that_takes_somewhat_longer_with_a_larger_input_gets_a_still_larger_one(
+    factor: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_larger: bool
+) -> None:
+    class Stream(Host):
+        """Reads its input piece by piece, and takes most of its time to start."""
+
+        def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], *rest: Any) -> list[TriedCommand]:
+            seconds = 0.004 if "yes" not in proposal.command else 0.004 * factor
+            seconds *= 10 if "head -n 4096" in proposal.command else 1
+            return [replace(result, cpu_seconds=seconds) for result in super().try_runs(proposal, runs, *rest)]
+
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 12))
+    build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
+    first, second = (
+        f"sh -c 'make && yes a.md | head -n {number} | xargs cat > faultwatch-input.md'" for number in (256, 4096)
+    )
+    larger = "./x faultwatch-input.md"
+    host = Stream({("make", "./x a.md"): (70, 70), (first, larger): (70, 70), (second, larger): (70, 70)})
+    assert ("head -n 4096" in choose(host, monkeypatch, build)) is is_larger
 
 
 def test_another_input_is_repeated_where_the_first_one_cannot_be(
@@ -259,7 +308,7 @@ def test_another_input_is_repeated_where_the_first_one_cannot_be(
     for name in ("a.md", "b.md"):
         Path("make", name).write_bytes(bytes(1 << 16))
     runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("a.md", "b.md"))
-    larger = "sh -c 'make && for round in $(seq 16); do cat b.md; done > faultwatch-input.md'"
+    larger = "sh -c 'make && yes b.md | head -n 16 | xargs cat > faultwatch-input.md'"
     counts = {("make", "./x a.md"): (75, 75), ("make", "./x b.md"): (70, 70)}
     host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
     assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
@@ -315,7 +364,7 @@ def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
     monkeypatch.chdir(tmp_path)
     Path("make").mkdir()
     Path("make/a.md").write_bytes(bytes(1 << 16))
-    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    larger = "sh -c 'make && yes a.md | head -n 16 | xargs cat > faultwatch-input.md'"
     counts = {("make", "./x a.md"): (75, 75), (larger, "./y a.md"): (small_faults,) * 2}
     host = Host(counts | {(larger, "./y faultwatch-input.md"): (700, 700)})
     runs = tuple(RunProposal(f"{program} a.md", input_file="a.md") for program in ("./x", "./y"))
@@ -332,7 +381,7 @@ def test_a_larger_input_that_causes_less_work_than_another_input_is_not_proposed
     Path("make").mkdir()
     Path("make/big.md").write_bytes(bytes(1 << 20))
     Path("make/a.md").write_bytes(bytes(1 << 16))
-    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    larger = "sh -c 'make && yes a.md | head -n 16 | xargs cat > faultwatch-input.md'"
     counts = {("make", "./x big.md"): (faults, faults), ("make", "./x a.md"): (75, 75)}
     host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
     runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("big.md", "a.md"))
@@ -842,21 +891,21 @@ def test_another_part_of_a_project_is_built_if_the_first_one_only_starts() -> No
 
 
 @pytest.mark.parametrize(
-    ("faults", "chosen"), [((900, 900), "make && cut: bin/x made.fq"), ((), "make: bin/x LICENSE")]
+    ("faults", "chosen"), [((900, 900), "make && cut: bin/x faultwatch-input.fq"), ((), "make: bin/x LICENSE")]
 )
 def test_a_made_input_replaces_a_stand_in(
     faults: tuple[int, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in, made = (
         RunProposal("bin/x LICENSE", stand_in_file="LICENSE"),
-        RunProposal("bin/x made.fq", input_file="made.fq"),
+        RunProposal("bin/x faultwatch-input.fq", input_file="faultwatch-input.fq"),
     )
     build, making = BuildProposal("Make", "make", runs=(stand_in,)), BuildProposal("Make", "make && cut")
     host = Host({("make", stand_in.command): (5000, 5000), (making.command, made.command): faults})
     host.made_input = (making, [made])
     monkeypatch.setattr(host, "get_input_size", lambda run, tree: 1 << 20)
     assert choose(host, monkeypatch, build) == chosen
-    assert host.built == ["make", "make && cut"]
+    assert list(dict.fromkeys(host.built)) == ["make", "make && cut"]
     host.counts[build.command, BENCHMARK.command] = (9, 9)
     host.built.clear()
     assert choose(host, monkeypatch, replace(build, runs=(BENCHMARK,))) == f"make: {BENCHMARK.command}"

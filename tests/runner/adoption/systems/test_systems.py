@@ -971,3 +971,24 @@ def test_each_part_of_the_default_target_builds_less_than_the_project() -> None:
     assert is_reduced["sh -c 'make -j$(nproc)'"] is False
     assert is_reduced["sh -c 'make -j$(nproc) one'"] is True
     assert is_reduced["sh -c 'make -j$(nproc) two'"] is True
+
+
+def test_make_gets_the_variables_with_which_a_document_chooses_a_usual_compiler() -> None:
+    makefile = "CC_GNU = gcc\nFC_GNU = gfortran\nCC = $(CC_$(COMPILER))\nall: solve\nsolve: a.c\n\t$(CC) -o $@ a.c\n"
+
+    def list_commands(readme: str) -> list[str]:
+        files = {"Makefile": makefile + "# $(COMPILER)\n", "README.md": readme, "a.c": ""}
+        return [proposal.command for proposal in make.propose(listing(files))]
+
+    readme = "Type `make COMPILER=INTEL`, or `make COMPILER=GNU CC=gcc`.\n"
+    default, assigned, *_ = list_commands(readme)
+    assert (default, assigned) == ("sh -c 'make -j$(nproc)'", "sh -c 'make -j$(nproc) COMPILER=GNU CC=gcc'")
+    plain = list_commands("make")
+    for other in (
+        "make COMPILER=INTEL",
+        "make DEBUG=1",
+        "make KIND=gcc",
+        "make COMPILER=GNU PREFIX=/usr",
+        "cmake CC=gcc",
+    ):
+        assert list_commands(other) == plain, other
