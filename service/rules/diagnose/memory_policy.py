@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
+from itertools import zip_longest
 
 from runner.contract.code_change import ChangedCode
 from runner.contract.diagnosis import MAX_POLICY_CHANGES, ChangedPlace, DiagnosisRequest, Difference, FaultCause
@@ -42,6 +43,8 @@ _CONDITION = re.compile(r"\b(?:if|while|unless|when)\b|[?<]|(?<!-)>|&&|\|\||[=!]
 _MACRO = re.compile(r"#\s*define\b")
 _DEFINED_NAME = re.compile(r"#\s*define\s+(\w+)|(\w+)\s*(?:[-+*/|]?=(?!=)|\+\+|--)|(?:\+\+|--)(?:\w+(?:->|\.))*(\w+)")
 """A name to which a line gives a value."""
+_COUNTER = re.compile(r"(\w+)\s*(?:\+\+|--)|(?:\+\+|--)(?:\w+(?:->|\.))*(\w+)|(\w+)\s*[-+]=\s*\w+\s*;?$")
+"""A name that a line increases or decreases by one or by a variable."""
 _VALUES_IN_BRACES = re.compile(r"\{.*\}")
 _KEY = re.compile(r"[\w\"']\s*:")
 """What precedes a value in a table."""
@@ -78,17 +81,21 @@ def _is_named_line(code: ChangedCode, changed_place: ChangedPlace | None) -> boo
 
 
 def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[FunctionInFile]) -> list[ChangedCode]:
-    """Return a changed line of each function that may decide when memory is given back, and a second of the first ones.
+    """Return the changed lines that may decide when memory is given back, at first one of each function.
 
-    Limits with other values are enough, if there are any; those with other numbers come first. Of equal lines, macros
-    and lines in functions that were seen to run come first, then those of the file with the most such lines.
+    Counters and limits with other values are enough, if there are any. Counters come first, because they say what is
+    limited, then other numbers. Of equal lines, macros and lines in functions that were seen to run come first, then
+    those of the file with the most such lines. The other numbers of macros in the same files are limits as well.
     """
     changes = [change for change in changed_code if _is_policy_change(change)]
-    limits = [change for change in changes if _is_limit(change)]
-    changes = limits or changes
+    files = {change.file for change in changes}
+    macros = [change for change in changed_code if change.file in files and _is_other_macro_number(change)]
+    changes += [macro for macro in macros if macro not in changes]
+    changes = [change for change in changes if _is_counter(change) or _is_limit(change)] or changes
     n_of_file = Counter(change.file for change in changes)
     changes.sort(
         key=lambda change: (
+            not _is_counter(change),
             not _differs(change, _NUMBER),
             change.function not in _list_defined_names(change) and (change.file, change.function) not in executed,
             -n_of_file[change.file],
@@ -97,10 +104,21 @@ def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[Fu
     changes_of_function: defaultdict[FunctionInFile, list[ChangedCode]] = defaultdict(list)
     for change in changes:
         changes_of_function[change.file, change.function].append(change)
-    first_changes = [own_changes[0] for own_changes in changes_of_function.values()]
-    second_changes = [own_changes[1] for own_changes in changes_of_function.values() if len(own_changes) > 1]
-    chosen = [*first_changes, *second_changes][:MAX_POLICY_CHANGES]
+    rows = zip_longest(*changes_of_function.values())
+    chosen = [change for row in rows for change in row if change is not None][:MAX_POLICY_CHANGES]
     return [change for own_changes in changes_of_function.values() for change in own_changes if change in chosen]
+
+
+def _is_other_macro_number(change: ChangedCode) -> bool:
+    """Return whether a line defines a macro with another number than before."""
+    texts = (change.text_before, change.text_after)
+    return all(map(_MACRO.match, texts)) and _differs(change, _NUMBER) and not is_auxiliary_file(change.file)
+
+
+def _is_counter(change: ChangedCode) -> bool:
+    """Return whether a line counts something else than before for the code that gives memory back."""
+    before, after = (_COUNTER.findall(text) for text in (change.text_before, change.text_after))
+    return before != after and any(_POLICY_NAME.search(name) for names in (*before, *after) for name in names)
 
 
 def _is_limit(change: ChangedCode) -> bool:

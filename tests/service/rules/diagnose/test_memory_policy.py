@@ -62,10 +62,23 @@ def test_a_changed_limit_is_told_instead_of_a_cause_that_was_not_found() -> None
     assert describe_change(explain(), str)[0].startswith("The cause was not found")
 
 
-def test_other_numbers_come_first_then_other_constants_and_conditions_only_without_them() -> None:
+def test_what_is_counted_comes_first_then_other_numbers_and_constants_and_conditions_only_without_them() -> None:
     removal = code("#define SWEEP_MAX LARGE", "", "SWEEP_MAX", line=2)
-    assert explain(COUNT, TEST, LIMIT, removal, DELAY).policy_changes == (DELAY, LIMIT, removal)
-    assert explain(COUNT, TEST).policy_changes == (COUNT, TEST)
+    assert explain(TEST, LIMIT, removal, DELAY, COUNT).policy_changes == (COUNT, DELAY, LIMIT, removal)
+    assert explain(TEST).policy_changes == (TEST,)
+
+
+def test_other_numbers_of_macros_in_the_same_file_are_limits_as_well() -> None:
+    step = code("#define MINOR_STEP 100", "#define MINOR_STEP 70", "MINOR_STEP", line=2)
+    assert set(explain(step, LIMIT).policy_changes) == {step, LIMIT}
+    assert explain(step).policy_changes == ()
+
+
+def test_all_entries_of_a_table_are_told() -> None:
+    entries = [
+        code(f"{{ {n}, OPTION(purge_{n}) }},", f"{{ 1{n}, OPTION(purge_{n}) }},", "options", n) for n in (2, 3, 4)
+    ]
+    assert explain(*entries).policy_changes == tuple(entries)
 
 
 def test_a_line_that_only_counts_is_told() -> None:
@@ -78,9 +91,9 @@ def test_the_text_of_a_line_is_told_once() -> None:
     assert sum("purge_delay" in sentence for sentence in describe_change(difference, str)) == 1
 
 
-def test_of_a_function_with_many_such_lines_two_are_told() -> None:
-    many = [code(f"if (pause > {n})", f"if (pause > {n + 1})", "set_pause", line=n) for n in range(1, 9)]
-    assert explain(*many).policy_changes == tuple(many[:2])
+def test_a_function_with_many_such_lines_does_not_hide_the_others() -> None:
+    many = [code(f"if (pause > {n})", f"if (pause > {n + 1})", "set_pause", line=n) for n in range(2, 9)]
+    assert explain(*many, DELAY).policy_changes == (*many[:4], DELAY)
 
 
 def test_in_the_gate_one_line_is_enough() -> None:
