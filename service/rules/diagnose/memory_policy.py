@@ -12,8 +12,9 @@ from collections.abc import Sequence, Set
 from itertools import zip_longest
 
 from runner.contract.code_change import ChangedCode
-from runner.contract.diagnosis import MAX_POLICY_CHANGES, ChangedPlace, DiagnosisRequest, Difference, FaultCause
+from runner.contract.diagnosis import MAX_POLICY_CHANGES, DiagnosisRequest, Difference, FaultCause
 from runner.contract.source_files import is_auxiliary_file, is_source_file
+from service.rules.diagnose.changed_line_text import is_code_of_place
 from service.rules.diagnose.executed_functions import FunctionInFile, list_executed_functions
 from service.rules.diagnose.scattered_difference import is_scattered
 
@@ -66,18 +67,14 @@ def relate_to_policy(difference: Difference, request: DiagnosisRequest) -> Diffe
         return difference
     if abs(growth) < _MIN_FAULTS or (changed_place is not None and changed_place.explains(growth)):
         return difference
-    changed_code = [code for code in request.changed_code if not _is_named_line(code, changed_place)]
+    # A line that is named anyhow, because it gives memory back, is not told twice.
+    changed_code = [
+        code for code in request.changed_code if changed_place is None or not is_code_of_place(code, changed_place)
+    ]
     changes = _choose_policy_changes(changed_code, list_executed_functions(request))
     if not changes:
         return difference
     return difference.model_copy(update={"policy_changes": tuple(changes), "is_indirect": False, "other_change": ""})
-
-
-def _is_named_line(code: ChangedCode, changed_place: ChangedPlace | None) -> bool:
-    """Return whether changed code is that of a line which is named anyhow, because it gives memory back."""
-    if changed_place is None or code.file != changed_place.source_file:
-        return False
-    return changed_place.source_line == (code.line_before if changed_place.is_removed else code.line)
 
 
 def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[FunctionInFile]) -> list[ChangedCode]:
@@ -112,7 +109,7 @@ def _choose_policy_changes(changed_code: Sequence[ChangedCode], executed: Set[Fu
 def _is_other_macro_number(change: ChangedCode) -> bool:
     """Return whether a line defines a macro with another number than before."""
     texts = (change.text_before, change.text_after)
-    return all(map(_MACRO.match, texts)) and _differs(change, _NUMBER) and not is_auxiliary_file(change.file)
+    return all(map(_MACRO.match, texts)) and _differs(change, _NUMBER)
 
 
 def _is_counter(change: ChangedCode) -> bool:
